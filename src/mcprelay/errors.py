@@ -1,0 +1,260 @@
+"""Every exception of the package, and `Evidence`: whether a failed request may have been carried out.
+
+    MCPRelayError
+    ├── ConfigurationError           you set something up wrongly; the message names the setting
+    │   └── DefinitionError          a tool, resource or prompt cannot be registered as written
+    ├── LocalFault                   this program misused a protocol machine; never the peer's doing
+    ├── LimitExceeded                a limit was hit; carries the setting's name
+    ├── ProtocolError                a JSON-RPC error: raised by a handler, it is sent as it stands
+    ├── ToolError                    a tool said no: raised by a handler, raised to a caller
+    ├── ResourceError                a resource cannot be read, for a reason the client may see
+    │   └── ResourceNotFound         there is no resource at that URI
+    ├── PromptError                  a prompt cannot be made, for a reason the client may see
+    ├── NeedsInput                   a call asks something that no handler answers; carries the question
+    ├── NotSent                      raised by a `Channel`: not one byte of the message left
+    └── CallFailed                   a call has no result; `evidence` says whether it may have run
+        ├── ConnectFailed            no connection, so nothing was sent
+        ├── ConnectionLost           the connection ended before the answer
+        ├── DeadlineExceeded         the caller's deadline passed (also a `TimeoutError`)
+        ├── ResponseInvalid          the peer answered with something that is not the protocol
+        ├── RemoteError              the peer answered with a JSON-RPC error
+        ├── HttpError                the peer answered with an HTTP status that is not success
+        │   └── AuthorizationRequired    … with 401 or an insufficient-scope 403; carries the challenge
+        └── RevisionUnsupported      the two sides have no protocol revision in common
+
+The relay adds its own branch below `MCPRelayError` in `mcprelay.relay`. Nothing here does I/O.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+class Evidence(enum.StrEnum):
+    """What is known about a request that has no result."""
+
+    NOT_SENT = "not sent"
+    """No byte of the request left this process: repeating it is safe."""
+
+    MAYBE_SENT = "maybe sent"
+    """Some or all of the request left; the peer may have carried it out."""
+
+    ANSWERED = "answered"
+    """The peer answered, so it saw the request."""
+
+
+class MCPRelayError(Exception):
+    """The root of every exception that mcprelay raises on purpose."""
+
+
+class ConfigurationError(MCPRelayError, ValueError):
+    """A setting is wrong or missing. The message names it and says what would be right."""
+
+
+class DefinitionError(ConfigurationError):
+    """A tool, resource or prompt cannot be registered as it is written."""
+
+
+class LocalFault(MCPRelayError, RuntimeError):  # noqa: N818 - h11's word: the fault of this side, not an error answered
+    """This program used a protocol machine in an order that the protocol does not have."""
+
+
+class LimitExceeded(MCPRelayError):  # noqa: N818 - reads as what happened
+    """A limit was hit.
+
+    Attributes:
+        limit: The name of the setting that holds the limit.
+        allowed: The value of that setting.
+        actual: What was met, where it is known.
+    """
+
+    def __init__(self, limit: str, allowed: float, *, actual: float | None = None, what: str = "the message") -> None:
+        met = "" if actual is None else f" ({actual:g})"
+        super().__init__(f"{what} is over the limit{met}: {limit}={allowed:g}. Raise {limit} to allow more.")
+        self.limit = limit
+        self.allowed = allowed
+        self.actual = actual
+
+
+class ProtocolError(MCPRelayError):
+    """A JSON-RPC error object.
+
+    Raised by a handler it is sent to the client exactly as it stands.
+
+    Attributes:
+        code: The JSON-RPC error code.
+        message: One sentence.
+        data: Any JSON value, or None for none.
+    """
+
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.data = data
+
+
+class ToolError(MCPRelayError):
+    """A tool said no (`isError: true`).
+
+    A handler raises it with a text, or with content blocks, that the model may read. A client raises it with what the
+    server's tool answered.
+
+    Attributes:
+        content: The content blocks of the answer.
+        structured: The structured content beside them, or None.
+        result: On the client, the whole `ToolResult`.
+    """
+
+    def __init__(self, message: str = "", *, content: Sequence[Any] = (), structured: Any = None, result: Any = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.content = tuple(content)
+        self.structured = structured
+        self.result = result
+
+
+class ResourceError(MCPRelayError):
+    """A resource cannot be read, for a reason that the client may see."""
+
+
+class ResourceNotFound(ResourceError):
+    """There is no resource at this URI. Sent with the code that the revision has for it, and `data.uri`."""
+
+    def __init__(self, uri: str, message: str | None = None) -> None:
+        super().__init__(message or f"Resource not found: {uri}")
+        self.uri = uri
+
+
+class PromptError(MCPRelayError):
+    """A prompt cannot be made, for a reason that the client may see."""
+
+
+class NeedsInput(MCPRelayError):  # noqa: N818 - not a failure: a question
+    """The server asks something before it goes on, and no handler was registered that answers it.
+
+    Attributes:
+        question: The `InputRequired` value; `await question.answer({key: …})` goes on with the call.
+    """
+
+    def __init__(self, question: Any, message: str) -> None:
+        super().__init__(message)
+        self.question = question
+
+
+class NotSent(MCPRelayError):  # noqa: N818 - the word a `Channel` says
+    """A `Channel` or `Sender` raises this when no byte of the message left, and nothing else does."""
+
+
+class CallFailed(MCPRelayError):  # noqa: N818 - the word of the contract
+    """A call has no result.
+
+    Attributes:
+        evidence: Whether the request may have been carried out.
+        method: The method called, or None while connecting.
+        request_id: The JSON-RPC id that the request had, or None when it never got one.
+        correlation_id: The correlation id that travelled with it, or None.
+        exit_code: The exit code of the server's process, where it is known.
+        stderr: The tail of what the server's process wrote to stderr.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        evidence: Evidence,
+        method: str | None = None,
+        request_id: str | int | None = None,
+        correlation_id: str | None = None,
+        exit_code: int | None = None,
+        stderr: str = "",
+    ) -> None:
+        super().__init__(message)
+        self.evidence = evidence
+        self.method = method
+        self.request_id = request_id
+        self.correlation_id = correlation_id
+        self.exit_code = exit_code
+        self.stderr = stderr
+
+
+class ConnectFailed(CallFailed):
+    """No connection came about, so nothing of the request was sent."""
+
+
+class ConnectionLost(CallFailed):
+    """The connection, or the server's process, ended before the answer was complete."""
+
+
+class DeadlineExceeded(CallFailed, TimeoutError):
+    """The caller's deadline passed. The work was cancelled on the server as far as the transport can say so."""
+
+
+class ResponseInvalid(CallFailed):
+    """The peer answered, but not with a message of the protocol. `excerpt` holds the beginning of it."""
+
+    def __init__(self, message: str, *, excerpt: str = "", **known: Any) -> None:
+        super().__init__(message, **{"evidence": Evidence.ANSWERED, **known})
+        self.excerpt = excerpt
+
+
+class RemoteError(CallFailed):
+    """The peer answered with a JSON-RPC error.
+
+    Attributes:
+        code: The error code.
+        message: The peer's own words: untrusted text.
+        data: The error's data, or None.
+    """
+
+    def __init__(self, code: int, message: str, data: Any = None, **known: Any) -> None:
+        super().__init__(f"{message} (code {code})", **{"evidence": Evidence.ANSWERED, **known})
+        self.code = code
+        self.message = message
+        self.data = data
+
+
+class HttpError(CallFailed):
+    """The peer answered with an HTTP status that is not success and not a JSON-RPC answer.
+
+    Attributes:
+        status: The HTTP status.
+        body: The beginning of the body: untrusted text.
+        headers: The answer's headers, lower-cased names.
+    """
+
+    def __init__(
+        self, message: str, *, status: int, body: str = "", headers: Mapping[str, str] | None = None, **known: Any
+    ) -> None:
+        super().__init__(message, **{"evidence": Evidence.ANSWERED, **known})
+        self.status = status
+        self.body = body
+        self.headers = dict(headers or {})
+
+
+class AuthorizationRequired(HttpError):
+    """The server refuses the call without a (better) token.
+
+    Attributes:
+        challenge: The parsed `WWW-Authenticate` challenge, or None when the server sent none.
+    """
+
+    def __init__(self, message: str, *, challenge: Any = None, **known: Any) -> None:
+        super().__init__(message, **known)
+        self.challenge = challenge
+
+
+class RevisionUnsupported(CallFailed):
+    """The two sides have no protocol revision in common.
+
+    Attributes:
+        supported: The revisions that the peer named.
+    """
+
+    def __init__(self, message: str, *, supported: Sequence[str] = (), **known: Any) -> None:
+        super().__init__(message, **{"evidence": Evidence.ANSWERED, **known})
+        self.supported = tuple(supported)
