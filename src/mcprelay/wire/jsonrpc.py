@@ -1,0 +1,229 @@
+"""JSON-RPC 2.0 messages: envelopes, ids and error codes, each byte parsed once.
+
+Decoding has two stages. `parse` reads the envelope and leaves `params` and `result` raw; whoever knows the method
+decodes them with the decoder of that method. Encoding is one pass: bodies are encoded by their own encoder and spliced
+into the envelope.
+
+The module knows no method, no revision and no transport. `parse` never raises: what is not a message is `Malformed`,
+with the answer that is owed for it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mcprelay.types import RequestId
+
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
+INTERNAL_ERROR = -32603
+
+DEPTH = 100
+"""How deep a message may nest unless told otherwise. Counted on the bytes, because parsers differ in where they give up."""
+
+
+class ErrorObject(Struct, frozen=True, omit_defaults=True):
+    """The `error` member of a response."""
+
+    code: int
+    message: str
+    data: Raw | UnsetType = UNSET
+
+
+class Envelope(Struct, frozen=True):
+    """One message: a request, a notification, or a response. `id` is UNSET where the message has none."""
+
+    jsonrpc: Literal["2.0"]
+    id: int | str | UnsetType = UNSET
+    method: str | UnsetType = UNSET
+    params: Raw | UnsetType = UNSET
+    result: Raw | UnsetType = UNSET
+    error: ErrorObject | UnsetType = UNSET
+
+    @property
+    def is_request(self) -> bool:
+        """It asks for an answer."""
+        return self.method is not UNSET and self.id is not UNSET
+
+    @property
+    def is_notification(self) -> bool:
+        """It tells something and wants no answer."""
+        return self.method is not UNSET and self.id is UNSET
+
+    @property
+    def is_response(self) -> bool:
+        """It answers a request."""
+        return self.method is UNSET
+
+
+class Malformed(Struct, frozen=True):
+    """What is not a message: the error that answers it, and the id where one could be read."""
+
+    code: int
+    reason: str
+    id: int | str | None = None
+
+    def answer(self) -> bytes:
+        """The error response. Without an id the member is left out (a null id is not allowed)."""
+        return refusal(self.id, self.code, self.reason)
+
+
+Message: TypeAlias = Envelope | Malformed
+
+_decode = msgspec.json.Decoder(Envelope).decode
+_decode_members = msgspec.json.Decoder(dict[str, Raw]).decode
+_decode_items = msgspec.json.Decoder(list[Raw]).decode
+_decode_id = msgspec.json.Decoder(int | str).decode
+_decode_error = msgspec.json.Decoder(ErrorObject).decode
+_encoder = msgspec.json.Encoder()
+encode = _encoder.encode
+"""Any value as JSON bytes, in one line. Raises `TypeError` or `ValueError` for what JSON cannot carry."""
+
+_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
+
+
+def parse(data: bytes | Raw, *, depth: int = DEPTH) -> Message:
+    """Read one message; `depth` bounds its nesting."""
+    if too_deep(data, depth):
+        return Malformed(PARSE_ERROR, f"the message nests deeper than depth={depth}")
+    try:
+        message = _decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        return _diagnose(data, error)
+    if message.method is UNSET:
+        if (message.result is UNSET) is (message.error is UNSET):
+            return Malformed(INVALID_REQUEST, "a message has a method, or exactly one of result and error", _id_of(message))
+        if message.id is UNSET and message.error is UNSET:
+            return Malformed(INVALID_REQUEST, "a result needs the id of its request")
+    elif message.result is not UNSET or message.error is not UNSET:
+        return Malformed(INVALID_REQUEST, "a message with a method has neither result nor error", _id_of(message))
+    return message
+
+
+def parse_batch(data: bytes | Raw, *, depth: int = DEPTH) -> list[Message] | Malformed:
+    """Read a batch: its messages in order, each well-formed or not. An empty batch is malformed (JSON-RPC 2.0, 6)."""
+    if too_deep(data, depth):
+        return Malformed(PARSE_ERROR, f"the batch nests deeper than depth={depth}")
+    try:
+        items = _decode_items(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        return Malformed(PARSE_ERROR, f"not JSON: {error}")
+    return [parse(item, depth=depth) for item in items] or Malformed(INVALID_REQUEST, "a batch holds at least one message")
+
+
+def is_batch(data: bytes | Raw) -> bool:
+    """Whether the bytes begin like a JSON array."""
+    return bytes(data[:64]).lstrip()[:1] == b"[" if isinstance(data, (bytes, bytearray)) else bytes(data).lstrip()[:1] == b"["
+
+
+def _id_of(message: Envelope) -> int | str | None:
+    return None if message.id is UNSET else message.id  # type: ignore[return-value]
+
+
+def _diagnose(data: bytes | Raw, error: Exception) -> Message:
+    """Say what is wrong with bytes that are not an envelope, and save the id if there is one."""
+    try:
+        members = _decode_members(data)
+    except msgspec.ValidationError:
+        return Malformed(INVALID_REQUEST, "a message is a JSON object")
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return Malformed(PARSE_ERROR, f"not JSON: {error}")
+    request_id = None
+    if "id" in members:
+        try:
+            request_id = _decode_id(members["id"])
+        except msgspec.DecodeError:
+            if "error" in members and "method" not in members:
+                return _anonymous_error(members["error"])
+            return Malformed(INVALID_REQUEST, "an id is an integer or a string")
+    return Malformed(INVALID_REQUEST, f"not a JSON-RPC 2.0 message: {error}", request_id)
+
+
+def _anonymous_error(error: Raw) -> Message:
+    """An error response with a null id: the peer could not read the id of what it answers."""
+    try:
+        return Envelope("2.0", error=_decode_error(error))
+    except msgspec.DecodeError:
+        return Malformed(INVALID_REQUEST, "an error has an integer code and a message")
+
+
+def too_deep(data: bytes | Raw, depth: int) -> bool:
+    """Whether JSON text nests deeper than `depth`, told without parsing it."""
+    text = data if isinstance(data, bytes) else bytes(data)
+    if text.count(b"{") + text.count(b"[") <= depth:
+        return False
+    level = 0
+    for token in _TOKEN.finditer(text):
+        char = text[token.start()]
+        if char in b"[{":
+            level += 1
+            if level > depth:
+                return True
+        elif char != 0x22:
+            level -= 1
+    return False
+
+
+def encode_id(request_id: RequestId) -> bytes:
+    """A request id as JSON."""
+    return b"%d" % request_id if isinstance(request_id, int) else encode(request_id)
+
+
+def request(request_id: RequestId, method: str, params: bytes) -> bytes:
+    """A request; `params` is the JSON of an object."""
+    return b'{"jsonrpc":"2.0","id":%b,"method":%b,"params":%b}' % (encode_id(request_id), encode(method), params)
+
+
+def notification(method: str, params: bytes = b"") -> bytes:
+    """A notification; without params the member is left out."""
+    if not params:
+        return b'{"jsonrpc":"2.0","method":%b}' % encode(method)
+    return b'{"jsonrpc":"2.0","method":%b,"params":%b}' % (encode(method), params)
+
+
+def response(request_id: RequestId, result: bytes) -> bytes:
+    """A response with a result; `result` is the JSON of an object."""
+    return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (encode_id(request_id), result)
+
+
+def refusal(request_id: RequestId | None, code: int, message: str, data: Any = None) -> bytes:
+    """A response with an error. Without an id the member is left out."""
+    error = encode(ErrorObject(code, message, UNSET if data is None else Raw(encode(data))))
+    if request_id is None:
+        return b'{"jsonrpc":"2.0","error":%b}' % error
+    return b'{"jsonrpc":"2.0","id":%b,"error":%b}' % (encode_id(request_id), error)
+
+
+def splice(body: bytes, members: bytes) -> bytes:
+    """Put members (`b'"a":1,"b":2'`) in front of those of a JSON object."""
+    return b"{" + members + (b"}" if body == b"{}" else b"," + body[1:])
+
+
+def non_finite(value: Any, path: str = "$") -> str | None:
+    """The path of the first number in plain JSON data that JSON cannot carry (NaN, infinity), or None.
+
+    Encoders write `null` for such a number, so it has to be found before it leaves.
+    """
+    return next(_non_finite(value, path), None)
+
+
+def _non_finite(value: Any, path: str) -> Iterator[str]:
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            yield path
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _non_finite(item, f"{path}.{key}")
+    elif isinstance(value, (list, tuple)):
+        for index, item in enumerate(value):
+            yield from _non_finite(item, f"{path}[{index}]")
