@@ -1,0 +1,290 @@
+"""Who asked whom what, and what is still owed.
+
+One `Peer` stands at each end of a channel, or of a session. It is symmetric: it does not know whether it is client or
+server. Bytes go into `receive` and come out as events; requests, answers and notifications come out as bytes to send.
+Time is an argument, and ids come from an iterator, so that the other side cannot guess them and tests can.
+
+Rules:
+
+1. `receive` never raises. The peer's nonsense is an event, with the answer that is owed for it.
+2. A request is owed one answer. After it was cancelled it is owed none, and `answer` gives no bytes.
+3. An answer settles the request of the same id, in type and value, or it is late (its request was given up) or stray
+   (it was never asked for); both are counted and dropped.
+4. What `Pending.evidence` says is true at every moment: it is `NOT_SENT` until the driver says otherwise.
+5. Misuse by this side raises `LocalFault`.
+"""
+
+from __future__ import annotations
+
+import heapq
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from mcprelay.errors import Evidence, LocalFault
+from mcprelay.wire import jsonrpc
+from mcprelay.wire.params import CancelledParams
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mcprelay.types import RequestId
+
+CANCELLED = "notifications/cancelled"
+CONCURRENT_REQUESTS = 1024
+_REMEMBERED = 1024
+
+_decode_cancelled = msgspec.json.Decoder(CancelledParams).decode
+
+
+class Called(Struct, frozen=True):
+    """The peer sent a request; it is owed an answer."""
+
+    id: int | str
+    method: str
+    params: Raw | UnsetType
+
+
+class Notified(Struct, frozen=True):
+    """The peer sent a notification."""
+
+    method: str
+    params: Raw | UnsetType
+
+
+class Cancelled(Struct, frozen=True):
+    """The peer gave up a request of its own that is being worked on."""
+
+    call: Called
+    reason: str | None
+
+
+class Pending(Struct, eq=False):
+    """A request of ours that is owed an answer. `slot` belongs to the driver."""
+
+    id: int | str
+    method: str
+    deadline: float | None = None
+    evidence: Evidence = Evidence.NOT_SENT
+    slot: Any = None
+
+
+class Replied(Struct, frozen=True):
+    """A request of ours was answered with a result."""
+
+    pending: Pending
+    result: Raw
+
+
+class Refused(Struct, frozen=True):
+    """A request of ours was answered with an error."""
+
+    pending: Pending
+    error: jsonrpc.ErrorObject
+
+
+class Expired(Struct, frozen=True):
+    """The deadline of a request of ours passed. `notice` is what tells the peer, or empty when nothing was sent."""
+
+    pending: Pending
+    notice: bytes
+
+
+class Lost(Struct, frozen=True):
+    """The wire is gone, and with it the answer to a request of ours."""
+
+    pending: Pending
+
+
+class Rejected(Struct, frozen=True):
+    """What came is not a message that can be taken; `answer` is owed for it (empty when none is)."""
+
+    reason: str
+    answer: bytes
+
+
+class Dropped(Struct, frozen=True):
+    """An answer that nobody waits for. `late` when its request was given up, else it was never asked for."""
+
+    id: int | str | None
+    late: bool
+
+
+Event: TypeAlias = Called | Notified | Cancelled | Replied | Refused | Expired | Lost | Rejected | Dropped
+
+
+class Peer:
+    """One end of a conversation.
+
+    Args:
+        ids: Where the ids of our requests come from. They must not repeat while a request is pending.
+        concurrent_requests: How many requests of the peer may be worked on at once.
+        depth: How deep a message may nest.
+        batches: Whether a JSON-RPC batch is a message.
+    """
+
+    __slots__ = (
+        "_abandoned",
+        "_deadlines",
+        "_ids",
+        "batches",
+        "concurrent_requests",
+        "depth",
+        "dropped",
+        "in_flight",
+        "pending",
+        "rejected",
+    )
+
+    def __init__(
+        self,
+        *,
+        ids: Iterator[RequestId],
+        concurrent_requests: int = CONCURRENT_REQUESTS,
+        depth: int = jsonrpc.DEPTH,
+        batches: bool = False,
+    ) -> None:
+        self._ids = ids
+        self.concurrent_requests = concurrent_requests
+        self.depth = depth
+        self.batches = batches
+        self.in_flight: dict[RequestId, Called] = {}
+        self.pending: dict[RequestId, Pending] = {}
+        self.dropped = 0
+        self.rejected = 0
+        self._abandoned: dict[RequestId, None] = {}
+        self._deadlines: list[tuple[float, int, Pending]] = []
+
+    # --- what comes in
+
+    def receive(self, data: bytes) -> list[Event]:
+        """Take what came, one message or a batch, and say what it means."""
+        message = jsonrpc.parse(data, depth=self.depth)
+        if type(message) is jsonrpc.Envelope:
+            return [self.take(message)]
+        if self.batches and jsonrpc.is_batch(data):
+            messages = jsonrpc.parse_batch(data, depth=self.depth)
+            return list(map(self.take, messages)) if isinstance(messages, list) else [self.take(messages)]
+        return [self.take(message)]
+
+    def take(self, message: jsonrpc.Message) -> Event:
+        """Take one parsed message."""
+        if isinstance(message, jsonrpc.Malformed):
+            return self._reject(message)
+        if message.method is UNSET:
+            return self._answered(message)
+        if message.id is not UNSET:
+            return self._called(message.id, message.method, message.params)  # type: ignore[arg-type]
+        if message.method == CANCELLED:
+            return self._cancelled(message.params)
+        return Notified(message.method, message.params)  # type: ignore[arg-type]
+
+    def _called(self, request_id: RequestId, method: str, params: Raw | UnsetType) -> Event:
+        if request_id in self.in_flight:
+            return self._reject(jsonrpc.Malformed(jsonrpc.INVALID_REQUEST, f"the id {request_id!r} is in use"))
+        if len(self.in_flight) >= self.concurrent_requests:
+            reason = f"too many requests at once: concurrent_requests={self.concurrent_requests}; try again later"
+            return self._reject(jsonrpc.Malformed(jsonrpc.INTERNAL_ERROR, reason, request_id))
+        call = Called(request_id, method, params)
+        self.in_flight[request_id] = call
+        return call
+
+    def _cancelled(self, params: Raw | UnsetType) -> Event:
+        """A cancellation of what is unknown, finished or malformed is ignored (patterns/cancellation, "Error Handling")."""
+        try:
+            notice = _decode_cancelled(b"{}" if params is UNSET else params)  # type: ignore[arg-type]
+        except msgspec.DecodeError:
+            return Notified(CANCELLED, params)
+        call = None if notice.request_id is None else self.in_flight.pop(notice.request_id, None)
+        return Notified(CANCELLED, params) if call is None else Cancelled(call, notice.reason)
+
+    def _answered(self, message: jsonrpc.Envelope) -> Event:
+        request_id = message.id
+        pending = None if request_id is UNSET else self.pending.pop(request_id, None)  # type: ignore[arg-type]
+        if pending is None:
+            return self._drop(None if request_id is UNSET else request_id)  # type: ignore[arg-type]
+        pending.evidence = Evidence.ANSWERED
+        if message.error is not UNSET:
+            return Refused(pending, message.error)  # type: ignore[arg-type]
+        return Replied(pending, message.result)  # type: ignore[arg-type]
+
+    def _drop(self, request_id: RequestId | None) -> Event:
+        self.dropped += 1
+        late = request_id is not None and request_id in self._abandoned
+        if late:
+            del self._abandoned[request_id]  # type: ignore[arg-type]
+        return Dropped(request_id, late)
+
+    def _reject(self, message: jsonrpc.Malformed) -> Event:
+        self.rejected += 1
+        return Rejected(message.reason, message.answer())
+
+    # --- what goes out
+
+    def request(self, method: str, params: bytes, *, deadline: float | None = None) -> tuple[Pending, bytes]:
+        """A request of ours: the debt, and the bytes to send. The driver sets `Pending.evidence` as it sends them."""
+        pending = self.expect(method, deadline=deadline)
+        return pending, jsonrpc.request(pending.id, method, params)
+
+    def expect(self, method: str, *, deadline: float | None = None) -> Pending:
+        """Allocate an id and record that an answer to it is owed."""
+        request_id = next(self._ids)
+        if request_id in self.pending:
+            msg = f"the id {request_id!r} is still pending"
+            raise LocalFault(msg)
+        pending = Pending(request_id, method, deadline)
+        self.pending[request_id] = pending
+        if deadline is not None:
+            heapq.heappush(self._deadlines, (deadline, id(pending), pending))
+        return pending
+
+    def answer(self, request_id: RequestId, result: bytes) -> bytes:
+        """The answer to a request of the peer's; no bytes when it was cancelled meanwhile."""
+        if self.in_flight.pop(request_id, None) is None:
+            return b""
+        return jsonrpc.response(request_id, result)
+
+    def settle(self, request_id: RequestId, answer: bytes) -> bytes:
+        """The same, for an answer or a refusal that is encoded already."""
+        return b"" if self.in_flight.pop(request_id, None) is None else answer
+
+    def abandon(self, pending: Pending, reason: str | None = None) -> bytes:
+        """Give up a request of ours: the notice for the peer, or no bytes when nothing was sent or it is settled."""
+        if self.pending.pop(pending.id, None) is None:
+            return b""
+        if pending.evidence is Evidence.NOT_SENT:
+            return b""
+        self._remember(pending.id)
+        notice = {"requestId": pending.id} if reason is None else {"requestId": pending.id, "reason": reason}
+        return jsonrpc.notification(CANCELLED, jsonrpc.encode(notice))
+
+    def _remember(self, request_id: RequestId) -> None:
+        self._abandoned[request_id] = None
+        if len(self._abandoned) > _REMEMBERED:
+            del self._abandoned[next(iter(self._abandoned))]
+
+    # --- time, and the end
+
+    @property
+    def next_deadline(self) -> float | None:
+        """When `tick` has something to say, at the earliest."""
+        while self._deadlines and self.pending.get(self._deadlines[0][2].id) is not self._deadlines[0][2]:
+            heapq.heappop(self._deadlines)
+        return self._deadlines[0][0] if self._deadlines else None
+
+    def tick(self, now: float) -> list[Event]:
+        """The requests of ours whose deadline has passed."""
+        events: list[Event] = []
+        while (due := self.next_deadline) is not None and due <= now:
+            pending = heapq.heappop(self._deadlines)[2]
+            events.append(Expired(pending, self.abandon(pending, "the deadline passed")))
+        return events
+
+    def lost(self) -> list[Event]:
+        """The wire is gone: every debt is settled, each with the evidence that it has. The peer's calls are void."""
+        events: list[Event] = [Lost(pending) for pending in self.pending.values()]
+        self.pending.clear()
+        self._deadlines.clear()
+        self.in_flight.clear()
+        return events
