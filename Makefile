@@ -46,11 +46,18 @@ demo: $(VENV)/.installed ## serve, call and relay, and say what happens
 test: $(VENV)/.installed ## the tests of the package
 	$(BIN)/python -m pytest $(ARGS)
 
-check: $(VENV)/.installed ## style, types and layers
+check: lint layout types pyright layers ## style, types and layers; with -k all of them, whatever fails
+
+.PHONY: lint layout types pyright layers
+lint: $(VENV)/.installed
 	$(BIN)/ruff check .
+layout: $(VENV)/.installed
 	$(BIN)/ruff format --check .
+types: $(VENV)/.installed
 	$(BIN)/mypy
+pyright: $(VENV)/.installed
 	PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(BIN)/pyright --pythonpath $(BIN)/python
+layers: $(VENV)/.installed
 	$(BIN)/lint-imports
 
 format: $(VENV)/.installed ## let ruff mend what it can
