@@ -8,7 +8,7 @@ the client binds it to the URL of its server and drives the `Credentials` that c
     while True:
         request.headers = [*own_headers, *await credentials.headers(request)]
         async with sender.send(request) as reply:
-            credentials.answered(request, reply.headers)
+            credentials.answered(request, reply.status, reply.headers)
             if reply.status not in (401, 403):
                 ...                                     # an answer like any other
             status, headers = reply.status, dict(reply.headers)
@@ -47,10 +47,11 @@ class Credentials(Protocol):
         """
         ...
 
-    def answered(self, request: Request, headers: Mapping[str, str]) -> None:
-        """Look at the head of a reply, whatever its status: a server may hand out a new DPoP nonce on success too.
+    def answered(self, request: Request, status: int, headers: Mapping[str, str]) -> None:
+        """Look at the head of every reply, whatever its status.
 
-        `headers` has lower-cased names. Never raises.
+        A server may hand out a new DPoP nonce with a success, and a success ends the count of refusals. `headers` has
+        lower-cased names. Never raises, does no I/O.
         """
         ...
 
