@@ -34,31 +34,31 @@ def test_a_method_that_no_header_can_carry_is_refused_before_it_is_sent(method):
 
 @given(WIRE_TEXT)
 def test_what_one_side_emits_the_other_accepts(name):
-    assert method_disagreement(received(*standard("prompts/get", name)), method="prompts/get", name=name) is None
+    assert method_disagreement(received(*standard("prompts/get", name)), "prompts/get", name) is None
 
 
 @given(WIRE_TEXT, WIRE_TEXT)
 def test_a_name_agrees_with_no_other_name(sent, wanted):
-    reason = method_disagreement(received(*standard("tools/call", sent)), method="tools/call", name=wanted)
+    reason = method_disagreement(received(*standard("tools/call", sent)), "tools/call", wanted)
     assert (reason is None) == (sent == wanted)
 
 
 @pytest.mark.parametrize("spelling", ["Mcp-Method", "mcp-method", "MCP-METHOD"])
 def test_header_names_have_no_case(spelling):
-    assert method_disagreement(received((spelling, "tools/list")), method="tools/list") is None
+    assert method_disagreement(received((spelling, "tools/list")), "tools/list") is None
 
 
 @pytest.mark.parametrize("value", ["echo", "  echo ", "echo\t", "=?base64?ZWNobw==?=", " =?base64?ZWNobw==?= "])
 def test_a_name_is_trimmed_and_unwrapped_before_it_is_compared(value):
     headers = received(("Mcp-Method", " tools/call "), ("Mcp-Name", value))
-    assert method_disagreement(headers, method="tools/call", name="echo") is None
+    assert method_disagreement(headers, "tools/call", "echo") is None
 
 
 def test_the_disagreement_is_said_as_the_specification_says_it():
     headers = received(("Mcp-Method", "tools/call"), ("Mcp-Name", "foo"))
     assert (
-        method_disagreement(headers, method="tools/call", name="bar")
-        == "Header mismatch: Mcp-Name header value 'foo' does not match body value 'bar'"
+        method_disagreement(headers, "tools/call", "bar")
+        == "Mcp-Name header value 'foo' does not match body value 'bar'"
     )
 
 
@@ -80,19 +80,18 @@ def test_the_disagreement_is_said_as_the_specification_says_it():
     ],
 )
 def test_each_way_to_disagree_is_told_exactly(headers, method, name, said):
-    reason = method_disagreement(received(*headers), method=method, name=name)
+    reason = method_disagreement(received(*headers), method, name)
     assert reason is not None
-    assert reason.startswith("Header mismatch: ")
     assert said in reason
 
 
 def test_a_method_without_a_name_ignores_the_name_header():
-    assert method_disagreement(received(("Mcp-Method", "m"), ("Mcp-Name", "x")), method="m") is None
+    assert method_disagreement(received(("Mcp-Method", "m"), ("Mcp-Name", "x")), "m") is None
 
 
 def test_a_long_value_of_a_peer_is_not_repeated_in_full():
     headers = received(("Mcp-Method", "m"), ("Mcp-Name", "x" * 100_000))
-    assert len(method_disagreement(headers, method="m", name="y" * 100_000)) < 400
+    assert len(method_disagreement(headers, "m", "y" * 100_000)) < 400
 
 
 @pytest.mark.parametrize(
@@ -106,5 +105,10 @@ def test_a_long_value_of_a_peer_is_not_repeated_in_full():
     ],
 )
 def test_the_version_header_says_what_the_body_says(headers, said):
-    reason = version_disagreement(received(*headers), version="v2")
+    reason = version_disagreement(received(*headers), "v2")
     assert (reason is None) if said is None else said in reason
+
+
+def test_a_plain_mapping_that_joins_repeated_fields_is_checked_as_well():
+    assert method_disagreement({b"mcp-method": b"m"}, "m") is None
+    assert "does not match" in method_disagreement({b"mcp-method": b"m, n"}, "m")

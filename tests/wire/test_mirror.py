@@ -233,7 +233,7 @@ def test_a_boolean_is_spelled_in_lower_case(text, agrees):
 def test_each_way_to_disagree_is_told_exactly(arguments, headers, said):
     reason = disagreement(REGION, arguments, received(*headers))
     assert reason is not None
-    assert reason.startswith("Header mismatch: Mcp-Param-Region header ")
+    assert reason.startswith("Mcp-Param-Region header ")
     assert said in reason
 
 

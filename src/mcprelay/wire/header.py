@@ -13,6 +13,7 @@ from mcprelay.wire.field import HeaderInvalid, Headers, decode, encode, shown
 from mcprelay.wire.mirror import HeaderParam, HeaderSchemaInvalid, disagreement, mirror, params_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Final
 
 __all__ = [
@@ -65,19 +66,22 @@ def standard(method: str, name: str | None = None, *, version: str | None = None
     return headers
 
 
-def method_disagreement(headers: Headers, *, method: str, name: str | None = None) -> str | None:
+def method_disagreement(headers: Mapping[bytes, bytes], method: str, name: str | None = None) -> str | None:
     """Why `Mcp-Method` and `Mcp-Name` do not say what the body says, or None when they agree.
+
+    The sentence is the part after "Header mismatch: " of the error that is owed.
 
     Values are compared with their case and without surrounding whitespace; a wrapped `Mcp-Name` is unwrapped first
     (Streamable HTTP, "Server Validation").
 
     Args:
-        headers: The request's headers.
+        headers: The request's `Headers`, or another mapping of lower-cased names that joins repeated ones.
         method: The method in the body.
         name: What `Mcp-Name` must mirror, or None for a method that has no such thing; then the header is ignored.
     """
-    if headers.conflicts:
-        return _conflict(headers.conflicts[0])
+    conflicts = getattr(headers, "conflicts", ())
+    if conflicts:
+        return _conflict(conflicts[0])
     found = headers.get(METHOD_KEY)
     if found is None:
         return _missing(METHOD, method)
@@ -95,15 +99,16 @@ def method_disagreement(headers: Headers, *, method: str, name: str | None = Non
     return _name_disagreement(found, name)
 
 
-def version_disagreement(headers: Headers, *, version: str) -> str | None:
+def version_disagreement(headers: Mapping[bytes, bytes], version: str) -> str | None:
     """Why `MCP-Protocol-Version` does not say what the body's `_meta` says, or None when they agree.
 
     Args:
-        headers: The request's headers.
+        headers: The request's `Headers`, or another mapping of lower-cased names that joins repeated ones.
         version: The protocol revision that the body names.
     """
-    if headers.conflicts:
-        return _conflict(headers.conflicts[0])
+    conflicts = getattr(headers, "conflicts", ())
+    if conflicts:
+        return _conflict(conflicts[0])
     found = headers.get(PROTOCOL_VERSION_KEY)
     if found is None:
         return _missing(PROTOCOL_VERSION, version)
@@ -117,7 +122,7 @@ def _literal_disagreement(header: str, found: bytes, wanted: str) -> str | None:
     if text != wanted:
         return _mismatch(header, text, wanted)
     if not (text.isascii() and text.isprintable()):
-        return f"Header mismatch: {header} header value {shown(text)} has a character that is not printable ASCII"
+        return f"{header} header value {shown(text)} has a character that is not printable ASCII"
     return None
 
 
@@ -125,17 +130,17 @@ def _name_disagreement(found: bytes, wanted: str) -> str | None:
     try:
         value = decode(found.decode("latin-1"))
     except HeaderInvalid as error:
-        return f"Header mismatch: {NAME} header value is invalid: {error}"
+        return f"{NAME} header value is invalid: {error}"
     return None if value == wanted else _mismatch(NAME, value, wanted)
 
 
 def _mismatch(header: str, value: str, wanted: str) -> str:
-    return f"Header mismatch: {header} header value {shown(value)} does not match body value {shown(wanted)}"
+    return f"{header} header value {shown(value)} does not match body value {shown(wanted)}"
 
 
 def _missing(header: str, wanted: str) -> str:
-    return f"Header mismatch: {header} header is missing; it must say what the body says, {shown(wanted)}"
+    return f"{header} header is missing; it must say what the body says, {shown(wanted)}"
 
 
 def _conflict(key: bytes) -> str:
-    return f"Header mismatch: {key.decode('latin-1')} header came more than once with different values"
+    return f"{key.decode('latin-1')} header came more than once with different values"

@@ -21,8 +21,6 @@ from mcprelay.wire.field import SAFE_INTEGER, HeaderInvalid, decode, encode, sho
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from mcprelay.wire.field import Headers
-
 ANNOTATION = "x-mcp-header"
 PREFIX = "Mcp-Param-"
 
@@ -114,8 +112,12 @@ def mirror(params: Sequence[HeaderParam], arguments: Mapping[str, Any]) -> list[
     return headers
 
 
-def disagreement(params: Sequence[HeaderParam], arguments: Mapping[str, Any] | None, headers: Headers) -> str | None:
+def disagreement(
+    params: Sequence[HeaderParam], arguments: Mapping[str, Any] | None, headers: Mapping[bytes, bytes]
+) -> str | None:
     """Why the `Mcp-Param-*` headers do not say what the arguments say, or None when they agree.
+
+    The sentence is the part after "Header mismatch: " of the error that is owed.
 
     Wrapped values are unwrapped first, and numbers are compared as numbers. A header must be there when its value is,
     and must not be when the value is absent or null. Headers that the tool does not declare are ignored
@@ -123,18 +125,19 @@ def disagreement(params: Sequence[HeaderParam], arguments: Mapping[str, Any] | N
     """
     if not params:
         return None
+    conflicts = getattr(headers, "conflicts", ())
     for param in params:
         value = param.value_in(arguments or {})
         found = headers.get(param.key)
-        if param.key in headers.conflicts:
-            return f"Header mismatch: {param.header} header came more than once with different values"
+        if param.key in conflicts:
+            return f"{param.header} header came more than once with different values"
         if found is None:
             if isinstance(value, (str, int, float)):
-                return f"Header mismatch: {param.header} header is missing; {_in_body(param, value)}"
+                return f"{param.header} header is missing; {_in_body(param, value)}"
         else:
             reason = _value_disagreement(param, found, value)
             if reason is not None:
-                return f"Header mismatch: {param.header} header {reason}"
+                return f"{param.header} header {reason}"
     return None
 
 
