@@ -24,6 +24,10 @@ CLIENT_CAPABILITIES = PREFIX + "clientCapabilities"
 LOG_LEVEL = PREFIX + "logLevel"
 SERVER_INFO = PREFIX + "serverInfo"
 SUBSCRIPTION_ID = PREFIX + "subscriptionId"
+IDEMPOTENCY_KEY = "mcprelay.dev/idempotencyKey"
+"""Ours: a client's promise that calls with the same key are the same call (1 to 255 visible ASCII characters)."""
+CORRELATION_ID = "mcprelay.dev/correlationId"
+"""Ours: what a call and its later rounds are called in the logs of both sides (1 to 128 visible ASCII characters)."""
 
 
 class RequestMeta(Struct, frozen=True, omit_defaults=True):
@@ -34,6 +38,8 @@ class RequestMeta(Struct, frozen=True, omit_defaults=True):
     client_info: Implementation | None = field(default=None, name=CLIENT_INFO)
     client_capabilities: ClientCapabilities | None = field(default=None, name=CLIENT_CAPABILITIES)
     log_level: LogLevel | None = field(default=None, name=LOG_LEVEL)
+    idempotency_key: Any = field(default=None, name=IDEMPOTENCY_KEY)
+    correlation_id: Any = field(default=None, name=CORRELATION_ID)
     subscription_id: int | str | None = field(default=None, name=SUBSCRIPTION_ID)
 
 

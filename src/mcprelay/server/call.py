@@ -1,0 +1,181 @@
+"""One request that a server works on: what was asked, by whom, and how the client is reached meanwhile.
+
+A `Call` knows nothing of sockets and nothing of handlers. Transports make it, `dispatch` answers it, middleware sees it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+from msgspec import UNSET, Raw, Struct
+
+from mcprelay.errors import ProtocolError
+from mcprelay.revisions import Fault
+from mcprelay.types import ClientCapabilities, Implementation
+from mcprelay.wire.params import IDEMPOTENCY_KEY
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mcprelay.ports import Session
+    from mcprelay.revisions import Method, Revision
+    from mcprelay.types import LogLevel, Meta, RequestId
+
+
+_IDEMPOTENCY_KEY = re.compile(r"[!-~]{1,255}")
+_CORRELATION_ID = re.compile(r"[!-~]{1,128}")
+
+
+class Link(Protocol):
+    """The way back to the client while a request is worked on."""
+
+    def notify(self, message: bytes) -> None:
+        """Queue a notification on the stream of this request, in order, before its answer. Called on the loop's thread;
+        never blocks. After the answer, or when the client is gone, the message is dropped."""
+        ...
+
+    async def request(self, method: str, params: bytes) -> Raw:
+        """Ask the client something, in the handshake era, and wait for its result.
+
+        Raises:
+            ProtocolError: The client answered with an error.
+        """
+        ...
+
+
+class HttpRequest(Struct, frozen=True):
+    """The HTTP request that a call came with. Header names are lower-cased; `scope` is the ASGI scope, where there is
+    one."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    client: tuple[str, int] | None = None
+    scope: Mapping[str, Any] | None = None
+
+
+class Principal(Struct, frozen=True):
+    """Who calls, as the verifier of the server's `auth` says.
+
+    Attributes:
+        subject: Who it is, unique within the issuer.
+        scopes: What they may do.
+        client_id: The client application that acts for them, if the token says so.
+        claims: Everything else that the token says.
+    """
+
+    subject: str
+    scopes: frozenset[str] = frozenset()
+    client_id: str | None = None
+    claims: dict[str, Any] = {}
+
+
+class Answer(Struct):
+    """A complete JSON-RPC response, and its error code (0 for a result)."""
+
+    message: bytes
+    code: int = 0
+
+
+class Call:
+    """One request, being worked on."""
+
+    __slots__ = (
+        "_correlation",
+        "cancelled",
+        "http",
+        "id",
+        "link",
+        "method",
+        "params",
+        "principal",
+        "raw",
+        "revision",
+        "session",
+        "state",
+    )
+
+    def __init__(
+        self,
+        revision: Revision,
+        request_id: RequestId,
+        method: Method,
+        params: Any,
+        raw: Any,
+        link: Link,
+        *,
+        principal: Principal | None = None,
+        http: HttpRequest | None = None,
+        session: Session | None = None,
+        state: Any = None,
+    ) -> None:
+        self.revision = revision
+        self.id = request_id
+        self.method = method
+        self.params = params
+        self.raw = raw
+        self.link = link
+        self.principal = principal
+        self.http = http
+        self.session = session
+        self.state = state
+        self.cancelled = False
+        self._correlation: str | None = None
+
+    @property
+    def target(self) -> str | None:
+        """The name of the tool or prompt, or the URI of the resource, that the call is about."""
+        return None if self.method.mirror is None else getattr(self.params, self.method.mirror)
+
+    @property
+    def meta(self) -> Meta:
+        """All of the request's `_meta`."""
+        if self.raw is UNSET:
+            return {}
+        return msgspec.json.decode(self.raw).get("_meta") or {}
+
+    @property
+    def idempotency_key(self) -> str | None:
+        """The key that the client gave, so that its repeated calls are known to be the same.
+
+        Raises:
+            ProtocolError: It is not a key; guessing what was meant could run something twice.
+        """
+        key = self.params.meta.idempotency_key
+        if key is None or (isinstance(key, str) and _IDEMPOTENCY_KEY.fullmatch(key)):
+            return key
+        why = f"Invalid params: {IDEMPOTENCY_KEY} is 1 to 255 visible ASCII characters"
+        raise ProtocolError(self.revision.code(Fault.INVALID_PARAMS), why)
+
+    @property
+    def correlation_id(self) -> str:
+        """What this call is called in logs: the client's id, or one made here where it gave none that can be used."""
+        if self._correlation is None:
+            given = self.params.meta.correlation_id
+            usable = isinstance(given, str) and _CORRELATION_ID.fullmatch(given)
+            self._correlation = given if usable else os.urandom(8).hex()
+        return self._correlation
+
+    @property
+    def client_info(self) -> Implementation | None:
+        """What the client says it is: for display and logs only."""
+        if self.session is None:
+            return self.params.meta.client_info
+        return msgspec.convert(self.session.client_info, Implementation) if self.session.client_info else None
+
+    @property
+    def client_capabilities(self) -> ClientCapabilities:
+        """What the client can be asked for."""
+        if self.session is None:
+            return self.params.meta.client_capabilities or ClientCapabilities()
+        return msgspec.convert(self.session.client_capabilities, ClientCapabilities)
+
+    @property
+    def log_level(self) -> LogLevel | None:
+        """The least severe log message that the client wants to see, or None for none."""
+        if self.session is None:
+            return self.params.meta.log_level
+        return self.session.log_level  # type: ignore[return-value]

@@ -1,0 +1,311 @@
+"""`Context`: what a handler can learn and do while it works on one request."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import msgspec
+from msgspec import Raw, Struct
+
+from mcprelay.errors import MCPRelayError
+from mcprelay.revisions import Feature
+from mcprelay.types import (
+    LOG_LEVELS,
+    ElicitResult,
+    InputRequest,
+    ListRootsResult,
+    Root,
+    SamplingMessage,
+    SamplingResult,
+    Text,
+)
+from mcprelay.wire import jsonrpc
+from mcprelay.wire.params import MessageParams, ProgressParams
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from mcprelay.server import Server
+    from mcprelay.server.call import Call, HttpRequest, Principal
+    from mcprelay.server.resume import Interview
+    from mcprelay.types import ClientCapabilities, Implementation, LogLevel, Meta, RequestId
+
+T = TypeVar("T")
+_SEVERITY = {level: index for index, level in enumerate(LOG_LEVELS)}
+_decode_elicit = msgspec.json.Decoder(ElicitResult).decode
+_decode_sampling = msgspec.json.Decoder(SamplingResult).decode
+_decode_roots = msgspec.json.Decoder(ListRootsResult).decode
+
+
+class NotAccepted(MCPRelayError):  # noqa: N818 - what the person did
+    """`.value` was read of an answer that is not an acceptance. `action` says what the person did instead."""
+
+    def __init__(self, action: str) -> None:
+        super().__init__(f"the request was answered with {action!r}, so there is no value")
+        self.action = action
+
+
+class Elicited(Struct, Generic[T], frozen=True):
+    """A person's answer. `action` is accept, decline or cancel."""
+
+    action: str
+    content: T | None = None
+
+    @property
+    def accepted(self) -> bool:
+        """Whether there is a value."""
+        return self.action == "accept"
+
+    @property
+    def value(self) -> T:
+        """What was filled in.
+
+        Raises:
+            NotAccepted: The person declined or cancelled. A tool that lets it pass answers with that, as an error.
+        """
+        if not self.accepted:
+            raise NotAccepted(self.action)
+        return self.content  # type: ignore[return-value]
+
+
+class Context:
+    """The request that a handler works on. Declare a parameter of this type anywhere in the signature to get it.
+
+    `progress`, `log` and what they are made of may be called from any thread. Asking (`elicit`, `sample`, `roots`)
+    is for `async def` handlers.
+    """
+
+    __slots__ = ("_call", "_interview", "_loop", "_progressed", "_server")
+
+    def __init__(self, call: Call, server: Server, interview: Interview | None = None) -> None:
+        self._call = call
+        self._server = server
+        self._interview = interview
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._progressed: float | None = None
+
+    # --- what was asked, and by whom
+
+    @property
+    def server(self) -> Server:
+        """The server that answers."""
+        return self._server
+
+    @property
+    def request_id(self) -> RequestId:
+        """The JSON-RPC id of the request."""
+        return self._call.id
+
+    @property
+    def meta(self) -> Meta:
+        """The request's `_meta`, whole."""
+        return self._call.meta
+
+    @property
+    def client_info(self) -> Implementation | None:
+        """What the client says it is: unverified, for display and logs."""
+        return self._call.client_info
+
+    @property
+    def client_capabilities(self) -> ClientCapabilities:
+        """What the client can be asked for."""
+        return self._call.client_capabilities
+
+    @property
+    def protocol_version(self) -> str:
+        """The protocol revision that the request is in."""
+        return self._call.revision.name
+
+    @property
+    def principal(self) -> Principal | None:
+        """Who calls, as verified, or None on a server without `auth`."""
+        return self._call.principal
+
+    @property
+    def http(self) -> HttpRequest | None:
+        """The HTTP request, or None on other transports."""
+        return self._call.http
+
+    @property
+    def state(self) -> Any:
+        """What `Server(context=…)` made for this request."""
+        return self._call.state
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the client has given the request up. For `def` handlers, which nothing interrupts."""
+        return self._call.cancelled
+
+    # --- telling
+
+    def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
+        """Tell the client how far the work is. Nothing is sent to a client that did not ask, or when the value does not
+        grow (patterns/progress: it MUST increase)."""
+        token = self._call.params.meta.progress_token
+        if token is None or (self._progressed is not None and progress <= self._progressed):
+            return
+        params = ProgressParams(progress_token=token, progress=progress, total=total, message=message)
+        if (path := jsonrpc.non_finite([progress, total])) is not None:
+            msg = f"progress and total are finite numbers, not {progress!r} of {total!r} ({path})"
+            raise ValueError(msg)
+        self._progressed = progress
+        shaped = self._call.revision.shape(params)
+        self._notify(jsonrpc.notification("notifications/progress", jsonrpc.encode(shaped)))
+
+    def log(self, level: LogLevel, data: Any, *, logger: str | None = None) -> None:
+        """Send a log message to the client, if it wants messages of that level.
+
+        Args:
+            level: One of the eight levels of RFC 5424.
+            data: Any JSON value.
+            logger: A name for where it comes from.
+        """
+        wanted = self._call.log_level
+        if level not in _SEVERITY:
+            msg = f"no such log level: {level!r}; one of {', '.join(LOG_LEVELS)}"
+            raise ValueError(msg)
+        if wanted is None or _SEVERITY[level] < _SEVERITY[wanted]:
+            return
+        if (path := jsonrpc.non_finite(data)) is not None:
+            msg = f"log data cannot hold NaN or infinity (at {path})"
+            raise ValueError(msg)
+        params = MessageParams(level=level, logger=logger, data=data)
+        self._notify(jsonrpc.notification("notifications/message", jsonrpc.encode(params)))
+
+    def debug(self, data: Any, *, logger: str | None = None) -> None:
+        """`log("debug", data)`."""
+        self.log("debug", data, logger=logger)
+
+    def info(self, data: Any, *, logger: str | None = None) -> None:
+        """`log("info", data)`."""
+        self.log("info", data, logger=logger)
+
+    def warning(self, data: Any, *, logger: str | None = None) -> None:
+        """`log("warning", data)`."""
+        self.log("warning", data, logger=logger)
+
+    def error(self, data: Any, *, logger: str | None = None) -> None:
+        """`log("error", data)`."""
+        self.log("error", data, logger=logger)
+
+    def _notify(self, message: bytes) -> None:
+        if self._loop is None:
+            self._call.link.notify(message)
+            return
+        try:
+            self._loop.call_soon_threadsafe(self._call.link.notify, message)
+        except RuntimeError:  # the loop is closed: nobody listens
+            return
+
+    def enter_thread(self, loop: asyncio.AbstractEventLoop) -> None:
+        """From now on the handler runs in a worker thread: messages go through the loop."""
+        self._loop = loop
+
+    # --- asking
+
+    def _ask(self) -> Interview:
+        if self._interview is None or self._loop is not None:
+            msg = "only an `async def` handler of a tool, resource or prompt can ask the client; make this one async"
+            raise MCPRelayError(msg)
+        return self._interview
+
+    @property
+    def round(self) -> int:
+        """How often the body has run for this call, 1 in the first round."""
+        return 1 if self._interview is None else self._interview.state.round
+
+    async def once(self, key: str, function: Callable[[], Any]) -> Any:
+        """Compute something in the first round and remember it in later ones (a JSON value; sync or async `function`).
+
+        It is a memo and never a promise that a side effect happens once: for that, pass `idempotency_key` on.
+        """
+        return await self._ask().once(key, function)
+
+    def idempotency_key(self, name: str = "") -> str:
+        """A key for a side effect: the same in every round, and in every repeated call with the client's own key."""
+        if self._interview is None:
+            msg = "idempotency keys are for handlers of tools, resources and prompts"
+            raise MCPRelayError(msg)
+        return self._interview.idempotency_key(name, self._call.idempotency_key)
+
+    @property
+    def correlation_id(self) -> str:
+        """What this call and its later rounds are called in logs: the client's id, or one made here."""
+        return self._call.correlation_id
+
+    async def elicit(self, message: str, form: type[T], *, key: str | None = None) -> Elicited[T]:
+        """Ask the person at the client to fill in a form made from a type (client/elicitation, form mode).
+
+        Args:
+            message: What is asked, and why.
+            form: A flat class (dataclass, Struct, TypedDict, pydantic model, …) of strings, numbers, booleans, enums
+                and lists of enum values; or one of these types itself.
+            key: The question's name, unique in the call. Give one whenever a body asks more than one question.
+
+        Raises:
+            ProtocolError: The client has not declared that it can be asked.
+            DefinitionError: The type cannot be a form.
+        """
+        from mcprelay.server.form import form_of  # noqa: PLC0415 - only servers that ask need it
+
+        made = form_of(form)
+        params: dict[str, Any] = {"message": message, "requestedSchema": made.schema}
+        if self._call.revision.has(Feature.URL_INPUT):
+            params = {"mode": "form", **params}
+
+        def decode(raw: Raw) -> Elicited[T]:
+            answer = _decode_elicit(raw)
+            content = made.decode(answer.content or {}) if answer.action == "accept" else None
+            return Elicited(answer.action, content)
+
+        request = InputRequest("elicitation/create", params)
+        return await self._ask().ask(key, request, decode, {"elicitation": {"form": {}}})  # type: ignore[no-any-return]
+
+    async def elicit_url(self, message: str, url: str, *, key: str | None = None) -> Elicited[None]:
+        """Ask the person to visit an address (client/elicitation, URL mode): for secrets, payments, sign-ins."""
+        request = InputRequest("elicitation/create", {"mode": "url", "message": message, "url": url})
+
+        def decode(raw: Raw) -> Elicited[None]:
+            return Elicited(_decode_elicit(raw).action)
+
+        return await self._ask().ask(key, request, decode, {"elicitation": {"url": {}}})  # type: ignore[no-any-return]
+
+    async def sample(
+        self,
+        messages: str | Sequence[SamplingMessage | str],
+        *,
+        max_tokens: int,
+        system_prompt: str | None = None,
+        temperature: float | None = None,
+        stop_sequences: Sequence[str] | None = None,
+        model_preferences: dict[str, Any] | None = None,
+        tools: Sequence[Any] | None = None,
+        tool_choice: dict[str, Any] | None = None,
+        metadata: dict[str, Any] | None = None,
+        key: str | None = None,
+    ) -> SamplingResult:
+        """Ask the client's model (client/sampling). `.text` of the result is what it said."""
+        listed = [messages] if isinstance(messages, str) else messages
+        params: dict[str, Any] = {
+            "messages": [
+                msgspec.to_builtins(SamplingMessage("user", Text(item)) if isinstance(item, str) else item)
+                for item in listed
+            ],
+            "maxTokens": max_tokens,
+            "systemPrompt": system_prompt,
+            "temperature": temperature,
+            "stopSequences": None if stop_sequences is None else list(stop_sequences),
+            "modelPreferences": model_preferences,
+            "metadata": metadata,
+            "tools": None if tools is None else [msgspec.to_builtins(tool) for tool in tools],
+            "toolChoice": tool_choice,
+        }
+        capability: dict[str, Any] = {"sampling": {"tools": {}} if tools else {}}
+        request = InputRequest("sampling/createMessage", {name: item for name, item in params.items() if item is not None})
+        return await self._ask().ask(key, request, _decode_sampling, capability)  # type: ignore[no-any-return]
+
+    async def roots(self, *, key: str | None = None) -> tuple[Root, ...]:
+        """Ask which folders and files of the client's the server may work in (client/roots)."""
+        result = await self._ask().ask(key, InputRequest("roots/list"), _decode_roots, {"roots": {}})
+        return result.roots  # type: ignore[no-any-return]
