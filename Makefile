@@ -11,7 +11,7 @@ SUITE  := $(TOOLS)/conformance
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format conformance interop bench coverage clean
+.PHONY: help setup demo test check format conformance manifest interop bench coverage clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -66,6 +66,9 @@ format: $(VENV)/.installed ## let ruff mend what it can
 
 conformance: $(VENV)/.installed $(SUITE)/.installed ## the official conformance suite under our own stricter gate
 	$(BIN)/python -m tests.conformance.gate $(ARGS)
+
+manifest: $(VENV)/.installed ## write into tests/manifest which tests prove which clause
+	$(BIN)/python -m tests.manifest.manifest
 
 interop: $(VENV)/.installed ## our server and client against programs of other people
 	$(BIN)/python -m pytest tests/interop -m interop $(ARGS)
