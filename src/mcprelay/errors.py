@@ -16,6 +16,7 @@
         ├── ConnectFailed            no connection, so nothing was sent
         ├── ConnectionLost           the connection ended before the answer
         ├── DeadlineExceeded         the caller's deadline passed (also a `TimeoutError`)
+        ├── CallLimitExceeded        a limit of this client was hit (also a `LimitExceeded`)
         ├── ResponseInvalid          the peer answered with something that is not the protocol
         ├── RemoteError              the peer answered with a JSON-RPC error
         ├── HttpError                the peer answered with an HTTP status that is not success
@@ -160,7 +161,10 @@ class CallFailed(MCPRelayError):  # noqa: N818 - the word of the contract
         correlation_id: The correlation id that travelled with it, or None.
         exit_code: The exit code of the server's process, where it is known.
         stderr: The tail of what the server's process wrote to stderr.
+        partial: What a list had read before it failed, else None.
     """
+
+    partial: Any = None
 
     def __init__(
         self,
@@ -173,7 +177,7 @@ class CallFailed(MCPRelayError):  # noqa: N818 - the word of the contract
         exit_code: int | None = None,
         stderr: str = "",
     ) -> None:
-        super().__init__(message)
+        Exception.__init__(self, message)  # a subclass that is also another kind of error has set that part up itself
         self.evidence = evidence
         self.method = method
         self.request_id = request_id
@@ -192,6 +196,16 @@ class ConnectionLost(CallFailed):
 
 class DeadlineExceeded(CallFailed, TimeoutError):
     """The caller's deadline passed. The work was cancelled on the server as far as the transport can say so."""
+
+
+class CallLimitExceeded(CallFailed, LimitExceeded):
+    """A limit of this client refused a call, or cut its answer short. The message names the setting."""
+
+    def __init__(
+        self, limit: str, allowed: float, *, actual: float | None = None, what: str = "the message", **known: Any
+    ) -> None:
+        LimitExceeded.__init__(self, limit, allowed, actual=actual, what=what)
+        CallFailed.__init__(self, str(self), **known)
 
 
 class ResponseInvalid(CallFailed):

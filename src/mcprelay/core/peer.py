@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 CANCELLED = "notifications/cancelled"
 CONCURRENT_REQUESTS = 1024
 _REMEMBERED = 1024
+_IDLE_DEADLINES = 64
 
 _decode_cancelled = msgspec.json.Decoder(CancelledParams).decode
 
@@ -236,8 +237,28 @@ class Peer:
         pending = Pending(request_id, method, deadline)
         self.pending[request_id] = pending
         if deadline is not None:
-            heapq.heappush(self._deadlines, (deadline, id(pending), pending))
+            self._remind(deadline, pending)
         return pending
+
+    def extend(self, pending: Pending, deadline: float | None) -> None:
+        """Move the deadline of a request of ours, or take it away. What is settled already is left alone."""
+        pending.deadline = deadline
+        if deadline is not None and self.pending.get(pending.id) is pending:
+            self._remind(deadline, pending)
+
+    def _remind(self, deadline: float, pending: Pending) -> None:
+        """Note when to look at a request again. Reminders of what is settled are swept out before they outnumber the rest:
+        each holds its request, so a busy peer would else keep every answer of the last half minute."""
+        deadlines = self._deadlines
+        if len(deadlines) > _IDLE_DEADLINES and len(deadlines) > 4 * len(self.pending):
+            deadlines[:] = [entry for entry in deadlines if self._is_due(entry)]
+            heapq.heapify(deadlines)
+        heapq.heappush(deadlines, (deadline, id(pending), pending))
+
+    def _is_due(self, entry: tuple[float, int, Pending]) -> bool:
+        """Whether a reminder still stands: its request is owed an answer, and its deadline has not been moved."""
+        deadline, _, pending = entry
+        return self.pending.get(pending.id) is pending and pending.deadline == deadline
 
     def answer(self, request_id: RequestId, result: bytes) -> bytes:
         """The answer to a request of the peer's; no bytes when it was cancelled meanwhile."""
@@ -269,7 +290,7 @@ class Peer:
     @property
     def next_deadline(self) -> float | None:
         """When `tick` has something to say, at the earliest."""
-        while self._deadlines and self.pending.get(self._deadlines[0][2].id) is not self._deadlines[0][2]:
+        while self._deadlines and not self._is_due(self._deadlines[0]):
             heapq.heappop(self._deadlines)
         return self._deadlines[0][0] if self._deadlines else None
 
