@@ -247,8 +247,11 @@ class Peer:
             self._remind(deadline, pending)
 
     def _remind(self, deadline: float, pending: Pending) -> None:
-        """Note when to look at a request again. Reminders of what is settled are swept out before they outnumber the rest:
-        each holds its request, so a busy peer would else keep every answer of the last half minute."""
+        """Note when to look at a request again.
+
+        Reminders of what is settled are swept out before they outnumber the rest: each holds its request, so that a
+        busy peer would else keep every answer of the last half minute.
+        """
         deadlines = self._deadlines
         if len(deadlines) > _IDLE_DEADLINES and len(deadlines) > 4 * len(self.pending):
             deadlines[:] = [entry for entry in deadlines if self._is_due(entry)]
