@@ -62,12 +62,16 @@ class Suite:
         home: The folder where its npm packages were installed.
         results: The folder for what it writes; each run empties its own part of it.
         timeout: Seconds that one scenario may take.
+        grace: Seconds that the suite may take beyond that to start and to end.
     """
 
-    def __init__(self, *, home: Path = HOME, results: Path | None = None, timeout: float = 30.0) -> None:
+    def __init__(
+        self, *, home: Path = HOME, results: Path | None = None, timeout: float = 30.0, grace: float = 60.0
+    ) -> None:
         self.home = home
         self.results = results or home / "results"
         self.timeout = timeout
+        self.grace = grace
         self.catalogue: dict[Side, dict[str, dict[str, list[str]]]] = json.loads(
             (HERE / "expected-check-ids.json").read_text(encoding="utf-8")
         )
@@ -135,8 +139,11 @@ class Suite:
             raise SystemExit(f"the conformance suite is not installed in {self.home}: run `make conformance`")
         command = [str(node), str(program), *arguments, "--timeout", str(int(self.timeout * 1000))]
         began = time.monotonic()
-        limit = self.timeout * max(scenarios, 1) + 60
-        process = subprocess.run(command, capture_output=True, text=True, check=False, timeout=limit)
+        limit = self.timeout * max(scenarios, 1) + self.grace
+        try:
+            process = subprocess.run(command, capture_output=True, text=True, check=False, timeout=limit)
+        except subprocess.TimeoutExpired:
+            process = subprocess.CompletedProcess(command, 124, "", f"the suite did not end within {limit:.0f} s")
         return process, time.monotonic() - began
 
     def _folder(self, side: Side, version: str, scenario: str = "all") -> Path:
