@@ -17,7 +17,7 @@ def suite(tmp_path: Path) -> Suite:
     program.parent.mkdir(parents=True)
     (tmp_path / "node_modules" / ".bin").mkdir()
     (tmp_path / "node_modules" / ".bin" / "node").symlink_to("/bin/sh")
-    return Suite(home=tmp_path, timeout=0.2, grace=0.8)
+    return Suite(home=tmp_path)
 
 
 def say(suite: Suite, script: str) -> None:
@@ -55,6 +55,7 @@ def test_a_crash_leaves_a_run_without_checks(suite: Suite):
 
 def test_a_suite_that_hangs_is_ended(suite: Suite):
     say(suite, "exec sleep 30")
+    suite.timeout = suite.grace = 0.05
     run = suite.run_client_scenario("true", "2025-11-25", "initialize")
     assert (run.checks, run.exit_code) == ((), 124)
 
