@@ -18,13 +18,13 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 
 from mcprelay import revisions
 from mcprelay.revisions import Era, Fault, Feature, Method, Revision
-from mcprelay.wire import header, jsonrpc
-from mcprelay.wire.params import PROTOCOL_VERSION, Params
+from mcprelay.wire import header, jsonrpc, mirror
+from mcprelay.wire.params import CLIENT_CAPABILITIES, PROTOCOL_VERSION, Params
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from mcprelay.wire.header import HeaderParam
+    from mcprelay.wire.mirror import HeaderParam
     from mcprelay.wire.origin import HostRules
 
 BODY_BYTES = 4 * 2**20
@@ -191,7 +191,7 @@ class Endpoint:
             return self._refuse(revision, message, Fault.INVALID_PARAMS, f"Invalid params: {error}", status=400)
         meta = decoded.meta
         if meta.protocol_version is None or meta.client_capabilities is None:
-            missing = PROTOCOL_VERSION if meta.protocol_version is None else header.CLIENT_CAPABILITIES
+            missing = PROTOCOL_VERSION if meta.protocol_version is None else CLIENT_CAPABILITIES
             why = f"Invalid params: params._meta must have {missing!r}"
             return self._refuse(revision, message, Fault.INVALID_PARAMS, why, status=400)
         wrong = self._disagreement(headers, message, method, decoded, revision)
@@ -216,13 +216,13 @@ class Endpoint:
                 f"MCP-Protocol-Version is {revision.name!r}, but _meta says {params.meta.protocol_version!r}"
             )
         mirrored = None if method is None or method.mirror is None else getattr(params, method.mirror)
-        wrong = header.routing_disagreement(headers, message.method, mirrored)  # type: ignore[arg-type]
+        wrong = header.method_disagreement(headers, message.method, mirrored)  # type: ignore[arg-type]
         if wrong is not None or mirrored is None or method.mirror != "name":  # type: ignore[union-attr]
             return wrong
         expected = self.header_params(mirrored) if method.name == "tools/call" else _no_params  # type: ignore[union-attr]
         if not expected:
             return None
-        return header.disagreement(expected, _arguments(params.arguments), headers)
+        return mirror.disagreement(expected, _arguments(params.arguments), headers)
 
     # --- the other era
 

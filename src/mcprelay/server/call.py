@@ -18,7 +18,7 @@ from mcprelay.types import ClientCapabilities, Implementation
 from mcprelay.wire.params import IDEMPOTENCY_KEY
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from mcprelay.ports import Session
     from mcprelay.revisions import Method, Revision
@@ -35,6 +35,10 @@ class Link(Protocol):
     def notify(self, message: bytes) -> None:
         """Queue a notification on the stream of this request, in order, before its answer. Called on the loop's thread;
         never blocks. After the answer, or when the client is gone, the message is dropped."""
+        ...
+
+    async def drain(self) -> None:
+        """Wait until what was queued has been handed to the transport, so that a slow client slows its server down."""
         ...
 
     async def request(self, method: str, params: bytes) -> Raw:
@@ -85,8 +89,8 @@ class Call:
 
     __slots__ = (
         "_correlation",
+        "_http",
         "cancelled",
-        "http",
         "id",
         "link",
         "method",
@@ -108,7 +112,7 @@ class Call:
         link: Link,
         *,
         principal: Principal | None = None,
-        http: HttpRequest | None = None,
+        http: HttpRequest | Callable[[], HttpRequest] | None = None,
         session: Session | None = None,
         state: Any = None,
     ) -> None:
@@ -119,11 +123,18 @@ class Call:
         self.raw = raw
         self.link = link
         self.principal = principal
-        self.http = http
+        self._http = http
         self.session = session
         self.state = state
         self.cancelled = False
         self._correlation: str | None = None
+
+    @property
+    def http(self) -> HttpRequest | None:
+        """The HTTP request that the call came with, on that transport."""
+        if self._http is not None and not isinstance(self._http, HttpRequest):
+            self._http = self._http()
+        return self._http
 
     @property
     def target(self) -> str | None:

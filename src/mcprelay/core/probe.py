@@ -1,0 +1,178 @@
+"""Which era a server is of, told from what it answers: the client's ladder as a table.
+
+The newest era first. A recognized error of the newest era means a server of that era: go on in a revision that it
+names. Anything else that is not a result means an older one: shake hands, and over HTTP try the HTTP+SSE pair last
+(versioning, "Backward Compatibility"; stdio and Streamable HTTP, the same). A revision that the server did not offer is
+never tried blindly.
+
+Values in, a value out: sending, waiting and remembering are the driver's.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import UNSET, Struct
+
+from mcprelay import revisions
+from mcprelay.revisions import NEWEST, Era, Fault, Revision
+from mcprelay.wire import jsonrpc
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from mcprelay.wire.jsonrpc import ErrorObject
+
+_UNSUPPORTED = NEWEST.code(Fault.UNSUPPORTED_REVISION)
+_MODERN_CODES = frozenset({_UNSUPPORTED, NEWEST.code(Fault.HEADER_MISMATCH), NEWEST.code(Fault.MISSING_CAPABILITY)})
+_REFUSED_UNSEEN = frozenset({jsonrpc.METHOD_NOT_FOUND, jsonrpc.INVALID_PARAMS, jsonrpc.INVALID_REQUEST})
+_OTHER_WIRE = frozenset({400, 404, 405, 406, 409, 410, 415, 422, 501})
+"""Statuses of a server that does not speak this wire. 401, 403, 407, 408, 413, 429 say something else."""
+_NO_POST = frozenset({400, 404, 405})
+"""Statuses of a POST after which the HTTP+SSE pair may be meant (Streamable HTTP, "HTTP+SSE Transport")."""
+
+
+class Step(enum.Enum):
+    """What a client does next."""
+
+    SPEAK = "speak"
+    """The server speaks `Next.revision`, of the stateless era."""
+    REPEAT = "repeat"
+    """The same, and the request has to be sent again in it."""
+    HANDSHAKE = "handshake"
+    """Send `initialize`, proposing `Next.revision`."""
+    ASK = "ask"
+    """The answer could come from either era: `server/discover` tells."""
+    PAIR = "pair"
+    """Open the HTTP+SSE pair."""
+    SURFACE = "surface"
+    """This has nothing to do with the era: the error is the answer."""
+    UNSUPPORTED = "unsupported"
+    """There is no revision in common; `Next.supported` is what the server named."""
+
+
+class Next(Struct, frozen=True):
+    """A step, with what it needs."""
+
+    step: Step
+    revision: Revision | None = None
+    supported: tuple[str, ...] = ()
+
+
+SURFACE = Next(Step.SURFACE)
+
+
+class _Supported(Struct):
+    supported: list[Any] = []
+
+
+_decode_supported = msgspec.json.Decoder(_Supported).decode
+
+
+def first(era: Era, among: Iterable[Revision]) -> Revision | None:
+    """The newest revision of an era that may be spoken, or None."""
+    return next(iter(revisions.of_era(era, among)), None)
+
+
+def is_modern(error: ErrorObject, status: int | None = None) -> bool:
+    """Whether only a server of the newest era answers with this error."""
+    return error.code in _MODERN_CODES or (status == 404 and error.code == jsonrpc.METHOD_NOT_FOUND)
+
+
+def after_error(
+    error: ErrorObject,
+    *,
+    sent: Revision,
+    offered: Sequence[Revision],
+    status: int | None = None,
+    probe: bool = False,
+    repeated: bool = False,
+) -> Next:
+    """What an error means to a client that does not know the server's era yet.
+
+    Args:
+        error: The error that answered the request.
+        sent: The revision that the request named.
+        offered: The revisions that the client may speak, the newest first.
+        status: The HTTP status of the answer, or None on another wire.
+        probe: Whether the request was `server/discover`, which a server of the newest era cannot but know.
+        repeated: Whether it was repeated already because the server named a revision.
+    """
+    if error.code == _UNSUPPORTED:
+        return _of_supported(_supported(error), sent=sent, offered=offered, repeated=repeated)
+    if is_modern(error, status):
+        return SURFACE
+    if probe or (status is not None and status in _OTHER_WIRE):
+        return _handshake(offered)
+    if status is None or status < 300:
+        return Next(Step.ASK)
+    return SURFACE
+
+
+def after_status(status: int, *, offered: Sequence[Revision]) -> Next:
+    """What an HTTP status without a JSON-RPC error means to a client that does not know the server's era yet."""
+    return _handshake(offered) if status in _OTHER_WIRE else SURFACE
+
+
+def after_discover(supported: Sequence[str], *, offered: Sequence[Revision]) -> Next:
+    """What a `DiscoverResult` means."""
+    chosen = _common(supported, Era.STATELESS, offered)
+    if chosen is not None:
+        return Next(Step.SPEAK, chosen, tuple(supported))
+    chosen = _common(supported, Era.HANDSHAKE, offered)
+    return Next(Step.UNSUPPORTED if chosen is None else Step.HANDSHAKE, chosen, tuple(supported))
+
+
+def after_initialize(version: str, *, offered: Sequence[Revision]) -> Next:
+    """What the version in an `InitializeResult` means: one that the client does not speak ends it (lifecycle)."""
+    chosen = _common([version], Era.HANDSHAKE, offered)
+    return Next(Step.UNSUPPORTED if chosen is None else Step.SPEAK, chosen, (version,))
+
+
+def after_initialize_refused(
+    error: ErrorObject | None, *, status: int | None, proposed: Revision, offered: Sequence[Revision]
+) -> Next:
+    """What a refusal of `initialize` means: a server of the newest era alone, the HTTP+SSE pair, or nothing known."""
+    if error is not None and error.code == _UNSUPPORTED:
+        return _of_supported(_supported(error), sent=proposed, offered=offered, repeated=True)
+    pair = any(not revision.http.streamable for revision in offered)
+    if pair and status in _NO_POST and (error is None or not is_modern(error, status)):
+        return Next(Step.PAIR)
+    return SURFACE
+
+
+def may_have_run(error: ErrorObject) -> bool:
+    """Whether a request that an older server answered with this error may have been carried out."""
+    return error.code not in _REFUSED_UNSEEN and not -32099 <= error.code <= -32000
+
+
+def _of_supported(supported: tuple[str, ...], *, sent: Revision, offered: Sequence[Revision], repeated: bool) -> Next:
+    chosen = _common(supported, Era.STATELESS, offered)
+    if chosen is not None:
+        if repeated and chosen is sent:
+            return Next(Step.UNSUPPORTED, None, supported)
+        return Next(Step.REPEAT, chosen, supported)
+    chosen = _common(supported, Era.HANDSHAKE, offered)
+    return Next(Step.UNSUPPORTED if chosen is None or chosen is sent else Step.HANDSHAKE, chosen, supported)
+
+
+def _handshake(offered: Sequence[Revision]) -> Next:
+    chosen = first(Era.HANDSHAKE, offered)
+    return SURFACE if chosen is None else Next(Step.HANDSHAKE, chosen)
+
+
+def _common(supported: Sequence[str], era: Era, offered: Sequence[Revision]) -> Revision | None:
+    return next((revision for revision in revisions.of_era(era, offered) if revision.name in supported), None)
+
+
+def _supported(error: ErrorObject) -> tuple[str, ...]:
+    """The revisions that an error names; none where its data is not what it should be."""
+    if error.data is UNSET:
+        return ()
+    try:
+        listed = _decode_supported(error.data).supported
+    except msgspec.DecodeError:
+        return ()
+    return tuple(name for name in listed if isinstance(name, str))

@@ -1,0 +1,336 @@
+"""What is served: four shelves of entries, their pages, and what changed.
+
+A shelf keeps its entries in the order in which they were first registered. What was registered by hand always wins
+over what was discovered, in every order. Each definition is encoded once per revision; each page is spliced from these
+pieces and kept until the shelf changes, for every set of entries that some caller may see.
+
+The catalog does not know handlers (an entry carries one, unread), transports, or principals.
+"""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import logging
+from typing import TYPE_CHECKING, Any
+
+from mcprelay.errors import DefinitionError, ProtocolError
+from mcprelay.revisions import Fault, Feature
+from mcprelay.wire import jsonrpc
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from mcprelay.revisions import Revision
+    from mcprelay.server.call import Call, Principal
+    from mcprelay.types import CacheScope, Prompt, Resource, ResourceTemplate, Tool
+    from mcprelay.wire.mirror import HeaderParam
+
+    Definition = Tool | Resource | ResourceTemplate | Prompt
+
+logger = logging.getLogger("mcprelay.server")
+
+_PAGES_KEPT = 256
+_orders = itertools.count()
+
+
+class Entry:
+    """One thing that is served.
+
+    Attributes:
+        key: Its name, or its URI or template.
+        definition: What lists say of it.
+        run: What answers a call for it: `await run(call)` gives the result.
+        place: Where it was registered, `file:line`, for messages.
+        visible: Whether a caller may see it, or None for everyone.
+        requires: The scopes that a caller needs to see and use it.
+        enabled: Whether it is served at all at the moment.
+        by_hand: Whether code registered it, as opposed to discovery.
+        header_params: The `Mcp-Param-*` headers of a tool.
+        completions: What completes its arguments, by argument.
+        template: The parsed template of a resource template.
+        tags: Words to select by.
+    """
+
+    __slots__ = (
+        "_fragments",
+        "by_hand",
+        "completions",
+        "definition",
+        "enabled",
+        "function",
+        "header_params",
+        "key",
+        "order",
+        "place",
+        "requires",
+        "run",
+        "tags",
+        "template",
+        "visible",
+    )
+
+    def __init__(
+        self,
+        key: str,
+        definition: Definition,
+        run: Callable[[Call], Any],
+        *,
+        function: Any = None,
+        place: str = "",
+        visible: Callable[[Principal | None], bool] | None = None,
+        requires: Iterable[str] = (),
+        by_hand: bool = True,
+        header_params: tuple[HeaderParam, ...] = (),
+        completions: dict[str, Any] | None = None,
+        template: Any = None,
+        tags: Iterable[str] = (),
+    ) -> None:
+        self.key = key
+        self.definition = definition
+        self.run = run
+        self.function = function
+        self.place = place
+        self.visible = visible
+        self.requires = frozenset(requires)
+        self.enabled = True
+        self.by_hand = by_hand
+        self.header_params = header_params
+        self.completions = completions or {}
+        self.template = template
+        self.tags = frozenset(tags)
+        self.order = next(_orders)
+        self._fragments: dict[str, bytes] = {}
+
+    @property
+    def restricted(self) -> bool:
+        """Whether some callers may not see it."""
+        return self.visible is not None or bool(self.requires)
+
+    def admits(self, principal: Principal | None) -> bool:
+        """Whether this caller may see and use it."""
+        if self.requires and (principal is None or not self.requires <= principal.scopes):
+            return False
+        return self.visible is None or bool(self.visible(principal))
+
+    def fragment(self, revision: Revision) -> bytes:
+        """The definition as JSON, in the shape of a revision."""
+        found = self._fragments.get(revision.name)
+        if found is None:
+            found = self._fragments[revision.name] = jsonrpc.encode(revision.shape(self.definition))
+        return found
+
+
+class Shelf:
+    """The entries of one kind.
+
+    Args:
+        kind: What they are called in messages.
+        member: The member of a list result that holds them.
+        notice: The notification that says that the shelf changed.
+        changed: Called after every change.
+    """
+
+    def __init__(self, kind: str, member: str, notice: str, changed: Callable[[Shelf], None]) -> None:
+        self.kind = kind
+        self.member = member
+        self.notice = notice
+        self._changed = changed
+        self._by_hand: dict[str, Entry] = {}
+        self._found: dict[str, Entry] = {}
+        self._served: dict[str, Entry] | None = {}
+        self._pages: dict[Any, bytes] = {}
+        self._restricted = False
+        self.page_size: int | None = None
+
+    # --- what is on it
+
+    @property
+    def entries(self) -> dict[str, Entry]:
+        """The entries that are served, by key, in order. Never changed in place: a snapshot stays what it is."""
+        served = self._served
+        if served is None:
+            merged = {**self._found, **self._by_hand}.values()
+            listed = sorted((entry for entry in merged if entry.enabled), key=lambda entry: entry.order)
+            served = self._served = {entry.key: entry for entry in listed}
+            self._restricted = any(entry.restricted for entry in listed)
+        return served
+
+    def get(self, key: str, principal: Principal | None) -> Entry | None:
+        """The entry, if it is served and this caller may see it: hidden is the same as unknown."""
+        entry = (self._served if self._served is not None else self.entries).get(key)
+        if entry is None or (self._restricted and not entry.admits(principal)):
+            return None
+        return entry
+
+    def seen_by(self, principal: Principal | None) -> Iterator[Entry]:
+        """The entries that a caller may see, in order."""
+        return (entry for entry in self.entries.values() if entry.admits(principal))
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def add(self, entry: Entry, *, replace: bool = False) -> None:
+        """Put an entry on the shelf.
+
+        Raises:
+            DefinitionError: One of that key was registered the same way before, and `replace` is not said.
+        """
+        kept = self._by_hand if entry.by_hand else self._found
+        other = kept.get(entry.key)
+        if other is not None:
+            if not replace:
+                raise DefinitionError(
+                    f"there are two {self.kind}s {entry.key!r}: one at {other.place or 'an unknown place'}, one at"
+                    f" {entry.place or 'an unknown place'}. Name one of them otherwise, or say replace=True."
+                )
+            entry.order = other.order
+        shadow = self._found.get(entry.key) if entry.by_hand else self._by_hand.get(entry.key)
+        if shadow is not None:
+            logger.debug("the %s %r registered by hand shadows the one that was discovered", self.kind, entry.key)
+        kept[entry.key] = entry
+        self._touch()
+
+    def remove(self, key: str) -> None:
+        """Take an entry off the shelf.
+
+        Raises:
+            KeyError: There is none.
+        """
+        if key not in self._by_hand and key not in self._found:
+            raise KeyError(f"there is no {self.kind} {key!r}")
+        self._by_hand.pop(key, None)
+        self._found.pop(key, None)
+        self._touch()
+
+    def switch(self, keys: Iterable[str], state: bool) -> None:  # noqa: FBT001 - the state is the argument
+        """Serve these entries, or stop serving them.
+
+        Raises:
+            KeyError: There is no such entry.
+        """
+        changed = False
+        for key in keys:
+            entries = [kept[key] for kept in (self._by_hand, self._found) if key in kept]
+            if not entries:
+                raise KeyError(f"there is no {self.kind} {key!r}")
+            changed |= any(entry.enabled is not state for entry in entries)
+            for entry in entries:
+                entry.enabled = state
+        if changed:
+            self._touch()
+
+    def drop_found(self) -> None:
+        """Forget everything that was discovered."""
+        if self._found:
+            self._found.clear()
+            self._touch()
+
+    def _touch(self) -> None:
+        self._served = None
+        self._pages.clear()
+        self._changed(self)
+
+    # --- its pages
+
+    def page(self, call: Call, cursor: str | None, *, members: bytes, scope: CacheScope, ttl_ms: int) -> bytes:
+        """One page of the list, as the JSON of a result.
+
+        Args:
+            call: Who asks, and in which revision.
+            cursor: Where the page begins, as an earlier page said, or None.
+            members: JSON members that every result of the server begins with.
+            scope: For whom the page may be cached; narrowed to private where callers see different lists.
+            ttl_ms: For how long, in milliseconds.
+
+        Raises:
+            ProtocolError: The cursor is not one of ours (utilities/pagination, "Error Handling").
+        """
+        entries = self.entries
+        seen = None
+        if self._restricted:
+            entries = {entry.key: entry for entry in self.seen_by(call.principal)}
+            seen, scope = frozenset(entries), "private"
+        key = (call.revision.name, cursor, seen, scope, ttl_ms, members)
+        page = self._pages.get(key)
+        if page is None:
+            if len(self._pages) >= _PAGES_KEPT:
+                self._pages.clear()
+            page = self._pages[key] = self._splice(call.revision, list(entries.values()), cursor, members, scope, ttl_ms)
+        return page
+
+    def _splice(
+        self,
+        revision: Revision,
+        entries: list[Entry],
+        cursor: str | None,
+        members: bytes,
+        scope: CacheScope,
+        ttl_ms: int,
+    ) -> bytes:
+        if cursor is not None:
+            start = self._start(cursor, revision)
+            entries = [entry for entry in entries if entry.order > start]
+        size = self.page_size or len(entries)
+        shown, more = entries[:size], len(entries) > size
+        parts = [b'"%b":[%b]' % (self.member.encode(), b",".join(entry.fragment(revision) for entry in shown))]
+        if members:
+            parts.insert(0, members)
+        if more:
+            parts.append(b'"nextCursor":%b' % jsonrpc.encode(self._cursor(shown[-1])))
+        if revision.has(Feature.CACHE_HINTS):
+            parts.append(b'"ttlMs":%d,"cacheScope":"%b"' % (ttl_ms, scope.encode()))
+        return b"{%b}" % b",".join(parts)
+
+    def _cursor(self, last: Entry) -> str:
+        """A cursor says after which entry a page begins, so that it stays right when others come and go."""
+        return base64.urlsafe_b64encode(f"{self.member}:{last.order}".encode()).decode()
+
+    def _start(self, cursor: str, revision: Revision) -> int:
+        try:
+            member, _, order = base64.b64decode(cursor.encode("ascii"), altchars=b"-_", validate=True).partition(b":")
+            if member == self.member.encode():
+                return int(order)
+        except ValueError:
+            pass
+        raise ProtocolError(revision.code(Fault.INVALID_PARAMS), "Invalid cursor: it is not from an earlier page")
+
+
+class Catalog:
+    """Everything that a server serves.
+
+    Args:
+        changed: Called with the notification's name after every change.
+    """
+
+    def __init__(self, changed: Callable[[str], None]) -> None:
+        def told(shelf: Shelf) -> None:
+            changed(shelf.notice)
+
+        self.tools = Shelf("tool", "tools", "notifications/tools/list_changed", told)
+        self.resources = Shelf("resource", "resources", "notifications/resources/list_changed", told)
+        self.templates = Shelf("resource template", "resourceTemplates", "notifications/resources/list_changed", told)
+        self.prompts = Shelf("prompt", "prompts", "notifications/prompts/list_changed", told)
+
+    @property
+    def shelves(self) -> tuple[Shelf, ...]:
+        """All four."""
+        return (self.tools, self.resources, self.templates, self.prompts)
+
+    def header_params(self, tool: str) -> tuple[HeaderParam, ...]:
+        """The headers that mirror the arguments of a tool; none for an unknown one."""
+        entry = self.tools.entries.get(tool)
+        return () if entry is None else entry.header_params
+
+    def resource(self, uri: str, principal: Principal | None) -> tuple[Entry, dict[str, Any]] | None:
+        """What a URI names: the resource of exactly that URI, else the most specific template that matches, with the
+        values of its variables."""
+        entry = self.resources.get(uri, principal)
+        if entry is not None:
+            return entry, {}
+        matches = (
+            (entry, values)
+            for entry in self.templates.seen_by(principal)
+            if (values := entry.template.match(uri)) is not None
+        )
+        return max(matches, key=lambda match: match[0].template.specificity, default=None)

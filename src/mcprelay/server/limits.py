@@ -1,0 +1,37 @@
+"""What a server bounds, each by a name that the error says when it is hit."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+
+class Limits(Struct, frozen=True, kw_only=True):
+    """The limits of a server.
+
+    Attributes:
+        body_bytes: The body of an HTTP request.
+        message_bytes: One message on stdio.
+        depth: How deep a message may nest.
+        concurrent_requests: How many requests are worked on at once, per process over HTTP and per channel elsewhere.
+        listen_streams: How many streams of change notifications are open at once.
+        worker_threads: How many `def` handlers run at once.
+        state_bytes: The state that a client carries between the rounds of a call, before it is sealed.
+        state_seconds: For how long that state is good.
+        keep_alive: Seconds of silence after which a stream gets a comment; 0 for never.
+        cancel_grace: Seconds that cancelled work has to end.
+        shutdown_grace: Seconds that streams have to end when the server stops.
+        page_size: How many entries a page of a list has; None puts everything in one page.
+    """
+
+    body_bytes: int = 4 * 2**20
+    message_bytes: int = 64 * 2**20
+    depth: int = 100
+    concurrent_requests: int = 1024
+    listen_streams: int = 10_000
+    worker_threads: int = 40
+    state_bytes: int = 64 * 1024
+    state_seconds: float = 3600.0
+    keep_alive: float = 15.0
+    cancel_grace: float = 2.0
+    shutdown_grace: float = 1.0
+    page_size: int | None = None
