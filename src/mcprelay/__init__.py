@@ -95,9 +95,47 @@ _MODULES: dict[str, tuple[str, ...]] = {
 }
 _PLACES = {name: module for module, names in _MODULES.items() for name in names}
 
-__all__ = [  # the type checker wants the names themselves; a test keeps them equal to the table's
-    *_PLACES,
+__all__ = [
+    "Annotations",
+    "Audio",
+    "AuthorizationRequired",
+    "CallFailed",
+    "Complete",
+    "ConfigurationError",
+    "ConnectFailed",
+    "ConnectionLost",
+    "ContentBlock",
+    "Context",
+    "Contract",
+    "DeadlineExceeded",
+    "DefinitionError",
+    "EmbeddedResource",
+    "Evidence",
+    "HttpError",
+    "Icon",
+    "Image",
+    "LimitExceeded",
+    "Limits",
+    "MCPRelayError",
+    "NeedsInput",
+    "NotSent",
+    "PromptError",
+    "PromptMessage",
+    "ProtocolError",
+    "RemoteError",
+    "ResourceContents",
+    "ResourceError",
+    "ResourceLink",
+    "ResourceNotFound",
+    "ResponseInvalid",
+    "RevisionUnsupported",
+    "Schema",
+    "Server",
+    "Text",
+    "ToolError",
+    "ToolResult",
     "__version__",
+    "define",
 ]
 
 
@@ -107,7 +145,7 @@ def __getattr__(name: str) -> object:
     if module is None:
         msg = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(msg)
-    from importlib import import_module  # noqa: PLC0415 - importing the package loads nothing
+    from importlib import import_module
 
     value = getattr(import_module(module), name)
     globals()[name] = value

@@ -60,11 +60,11 @@ class DefinitionError(ConfigurationError):
     """A tool, resource or prompt cannot be registered as it is written."""
 
 
-class LocalFault(MCPRelayError, RuntimeError):  # noqa: N818 - h11's word: the fault of this side, not an error answered
+class LocalFault(MCPRelayError, RuntimeError):
     """This program used a protocol machine in an order that the protocol does not have."""
 
 
-class LimitExceeded(MCPRelayError):  # noqa: N818 - reads as what happened
+class LimitExceeded(MCPRelayError):
     """A limit was hit.
 
     Attributes:
@@ -111,7 +111,9 @@ class ToolError(MCPRelayError):
         result: On the client, the whole `ToolResult`.
     """
 
-    def __init__(self, message: str = "", *, content: Sequence[Any] = (), structured: Any = None, result: Any = None) -> None:
+    def __init__(
+        self, message: str = "", *, content: Sequence[Any] = (), structured: Any = None, result: Any = None
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.content = tuple(content)
@@ -135,7 +137,7 @@ class PromptError(MCPRelayError):
     """A prompt cannot be made, for a reason that the client may see."""
 
 
-class NeedsInput(MCPRelayError):  # noqa: N818 - not a failure: a question
+class NeedsInput(MCPRelayError):
     """The server asks something before it goes on, and no handler was registered that answers it.
 
     Attributes:
@@ -147,11 +149,11 @@ class NeedsInput(MCPRelayError):  # noqa: N818 - not a failure: a question
         self.question = question
 
 
-class NotSent(MCPRelayError):  # noqa: N818 - the word a `Channel` says
+class NotSent(MCPRelayError):
     """A `Channel` or `Sender` raises this when no byte of the message left, and nothing else does."""
 
 
-class CallFailed(MCPRelayError):  # noqa: N818 - the word of the contract
+class CallFailed(MCPRelayError):
     """A call has no result.
 
     Attributes:

@@ -121,15 +121,15 @@ class Session(Struct, kw_only=True):
 class SessionStore(Protocol):
     """Where sessions of the handshake era are kept. Each method is atomic by itself."""
 
-    async def load(self, id: str) -> Session | None:  # noqa: A002 - the specification's word
+    async def load(self, id: str) -> Session | None:
         """The session, or None when it is unknown or its time is over."""
         ...
 
-    async def save(self, id: str, session: Session, ttl: float) -> None:  # noqa: A002
+    async def save(self, id: str, session: Session, ttl: float) -> None:
         """Keep it for `ttl` seconds from now; when this returns, every `load` sees it."""
         ...
 
-    async def drop(self, id: str) -> None:  # noqa: A002
+    async def drop(self, id: str) -> None:
         """Forget it. Dropping what is not there is no error."""
         ...
 
@@ -139,7 +139,8 @@ class EventLog(Protocol):
 
     async def append(self, stream: str, data: bytes) -> str:
         """Keep an event and return its id, unique over all streams. It is durable before this returns, so that an id
-        is never shown that cannot be resumed from."""
+        is never shown that cannot be resumed from.
+        """
         ...
 
     def after(self, event_id: str) -> AsyncIterator[tuple[str, bytes]]:

@@ -477,6 +477,6 @@ def read_file(path: str | Path) -> bytes:
 
 def guess_mime_type(path: str | Path, default: str) -> str:
     """The media type that a file's name suggests, or `default`."""
-    import mimetypes  # noqa: PLC0415 - reads the system's tables on first use
+    import mimetypes
 
     return mimetypes.guess_type(str(path))[0] or default

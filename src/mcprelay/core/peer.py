@@ -176,10 +176,10 @@ class Peer:
         if message.method is UNSET:
             return self._answered(message)
         if message.id is not UNSET:
-            return self._called(message.id, message.method, message.params)  # type: ignore[arg-type]
+            return self._called(message.id, message.method, message.params)
         if message.method == CANCELLED:
             return self._cancelled(message.params)
-        return Notified(message.method, message.params)  # type: ignore[arg-type]
+        return Notified(message.method, message.params)
 
     def _called(self, request_id: RequestId, method: str, params: Raw | UnsetType) -> Event:
         if request_id in self.in_flight:
@@ -192,9 +192,9 @@ class Peer:
         return call
 
     def _cancelled(self, params: Raw | UnsetType) -> Event:
-        """A cancellation of what is unknown, finished or malformed is ignored (patterns/cancellation, "Error Handling")."""
+        """What is unknown, finished or malformed is ignored (patterns/cancellation, "Error Handling")."""
         try:
-            notice = _decode_cancelled(b"{}" if params is UNSET else params)  # type: ignore[arg-type]
+            notice = _decode_cancelled(b"{}" if params is UNSET else params)
         except msgspec.DecodeError:
             return Notified(CANCELLED, params)
         call = None if notice.request_id is None else self.in_flight.pop(notice.request_id, None)
@@ -202,19 +202,18 @@ class Peer:
 
     def _answered(self, message: jsonrpc.Envelope) -> Event:
         request_id = message.id
-        pending = None if request_id is UNSET else self.pending.pop(request_id, None)  # type: ignore[arg-type]
+        pending = None if request_id is UNSET else self.pending.pop(request_id, None)
         if pending is None:
-            return self._drop(None if request_id is UNSET else request_id)  # type: ignore[arg-type]
+            return self._drop(None if request_id is UNSET else request_id)
         pending.evidence = Evidence.ANSWERED
         if message.error is not UNSET:
-            return Refused(pending, message.error)  # type: ignore[arg-type]
-        return Replied(pending, message.result)  # type: ignore[arg-type]
+            return Refused(pending, message.error)
+        return Replied(pending, message.result)  # type: ignore[arg-type]  # a response without error has a result
 
     def _drop(self, request_id: RequestId | None) -> Event:
         self.dropped += 1
-        late = request_id is not None and request_id in self._abandoned
-        if late:
-            del self._abandoned[request_id]  # type: ignore[arg-type]
+        late = request_id in self._abandoned
+        self._abandoned.pop(request_id, None)  # type: ignore[arg-type]
         return Dropped(request_id, late)
 
     def _reject(self, message: jsonrpc.Malformed) -> Event:

@@ -69,6 +69,6 @@ def of_era(era: Era, among: Iterable[Revision] | None = None) -> list[Revision]:
 
 
 def negotiate(proposed: str, among: Sequence[Revision] | None = None) -> Revision:
-    """What a server answers to `initialize`: the proposed revision if it has it, else the newest of that era it has."""
+    """What a server answers to `initialize`: the proposed revision if it has it, else its newest of that era."""
     offered = of_era(Era.HANDSHAKE, among)
     return next((revision for revision in offered if revision.name == proposed), offered[0])

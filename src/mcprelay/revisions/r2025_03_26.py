@@ -20,7 +20,8 @@ _linkless = content_by(link_as_text)
 
 def _prompt(prompt: Prompt) -> Prompt:
     arguments = prompt.arguments and tuple(map(without("title"), prompt.arguments))
-    return replace(_without_title(prompt), arguments=arguments)
+    shaped: Prompt = replace(_without_title(prompt), arguments=arguments)
+    return shaped
 
 
 REVISION = NEXT.but(

@@ -62,6 +62,9 @@ class Feature(enum.Flag):
     """Progress has a `message`."""
 
 
+_NOTHING = Feature(0)
+
+
 class Fault(enum.Enum):
     """What can be wrong with a request."""
 
@@ -166,8 +169,8 @@ class Revision(Struct, frozen=True, kw_only=True, eq=False, dict=True):
         name: str,
         *,
         era: Era | None = None,
-        without: Feature = Feature(0),
-        having: Feature = Feature(0),
+        without: Feature = _NOTHING,
+        having: Feature = _NOTHING,
         drop: tuple[str, ...] = (),
         add: tuple[Method, ...] = (),
         codes: Mapping[Fault, int] | None = None,

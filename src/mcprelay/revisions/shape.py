@@ -75,9 +75,10 @@ def object_content(result: ToolResult) -> ToolResult:
     if value is UNSET or isinstance(value, dict):
         return result
     if isinstance(value, msgspec.Raw):
-        if bytes(value[:1] if isinstance(value, bytes) else value)[:1] == b"{":
+        text = bytes(value)
+        if text.startswith(b"{"):
             return result
-        return replace(result, structured_content=msgspec.Raw(b'{"%b":%b}' % (WRAPPED.encode(), bytes(value))))
+        return replace(result, structured_content=msgspec.Raw(b'{"%b":%b}' % (WRAPPED.encode(), text)))
     return replace(result, structured_content={WRAPPED: value})
 
 

@@ -222,7 +222,7 @@ class Server:
         Raises:
             DefinitionError: The function cannot be a tool as it is written, or there is one of that name.
         """
-        from mcprelay.server.element import tool_entry  # noqa: PLC0415 - a server without tools needs no compiler
+        from mcprelay.server.element import tool_entry
 
         self.catalog.tools.add(tool_entry(self, function, options), replace=replace)
 
@@ -232,7 +232,7 @@ class Server:
         Raises:
             DefinitionError: The URI or the function will not do, or there is one of that URI.
         """
-        from mcprelay.server.element import resource_entry, template_entry  # noqa: PLC0415 - as in add_tool
+        from mcprelay.server.element import resource_entry, template_entry
 
         if "{" in uri:
             self.catalog.templates.add(template_entry(self, uri, function, options), replace=replace)
@@ -245,7 +245,7 @@ class Server:
         Raises:
             DefinitionError: The function cannot be a prompt as it is written, or there is one of that name.
         """
-        from mcprelay.server.element import prompt_entry  # noqa: PLC0415 - as in add_tool
+        from mcprelay.server.element import prompt_entry
 
         self.catalog.prompts.add(prompt_entry(self, function, options), replace=replace)
 
@@ -347,12 +347,12 @@ class Server:
         No lifespan wiring is needed: where the host forwards the lifespan, the server starts and stops with it; where
         it does not, the server starts at the first request and stops by `await app.aclose()`.
         """
-        from mcprelay.server.running import host_rules  # noqa: PLC0415 - HTTP only
+        from mcprelay.server.running import host_rules
 
         return self._app(host_rules(self, None), path)
 
     def _app(self, rules: Any, path: str) -> App:
-        from mcprelay.server.asgi import App  # noqa: PLC0415 - HTTP only
+        from mcprelay.server.asgi import App
 
         return App(self, rules, path=path)
 
@@ -366,13 +366,13 @@ class Server:
             http: An HTTP request that handlers shall see.
             state: The value of `ctx.state`.
         """
-        from mcprelay.server.inprocess import connect  # noqa: PLC0415 - in process only
+        from mcprelay.server.inprocess import connect
 
         return connect(self, principal=principal, http=http, state=state)
 
     async def serve_channel(self, channel: Channel, *, principal: Principal | None = None, state: Any = None) -> None:
         """Serve one client over a channel, until it ends."""
-        from mcprelay.server.connection import Connection  # noqa: PLC0415 - channels only
+        from mcprelay.server.connection import Connection
 
         await self.start()
         await Connection(self, channel, principal=principal, state=state).serve()
@@ -383,7 +383,7 @@ class Server:
         `async with server.serve("http", port=0) as running: running.url`, or `await server.serve("stdio")` until the
         client ends it. See `run` for the options.
         """
-        from mcprelay.server.running import Running  # noqa: PLC0415 - not for ASGI hosts
+        from mcprelay.server.running import Running
 
         return Running(self, transport, options)
 
@@ -398,7 +398,7 @@ class Server:
         Raises:
             ConfigurationError: An option is unknown or will not do, or the server runs already.
         """
-        from mcprelay.server.running import run  # noqa: PLC0415 - not for ASGI hosts
+        from mcprelay.server.running import run
 
         run(self, transport, options)
 
@@ -415,5 +415,3 @@ def _chosen(among: Iterable[str] | None) -> tuple[Revision, ...]:
         msg = "among: name at least one protocol revision"
         raise ConfigurationError(msg)
     return tuple(revision for revision in revisions.ALL.values() if revision.name in names)
-
-

@@ -1,4 +1,4 @@
-"""One request that a server works on: what was asked, by whom, and how the client is reached meanwhile.
+"""One request that a server works on: what was asked, by whom, and how to reach the client meanwhile.
 
 A `Call` knows nothing of sockets and nothing of handlers. Transports make it, `dispatch` answers it, middleware sees it.
 """
@@ -34,7 +34,8 @@ class Link(Protocol):
 
     def notify(self, message: bytes) -> None:
         """Queue a notification on the stream of this request, in order, before its answer. Called on the loop's thread;
-        never blocks. After the answer, or when the client is gone, the message is dropped."""
+        never blocks. After the answer, or when the client is gone, the message is dropped.
+        """
         ...
 
     async def drain(self) -> None:
@@ -52,7 +53,8 @@ class Link(Protocol):
 
 class HttpRequest(Struct, frozen=True):
     """The HTTP request that a call came with. Header names are lower-cased; `scope` is the ASGI scope, where there is
-    one."""
+    one.
+    """
 
     method: str
     path: str
@@ -175,7 +177,8 @@ class Call:
         """What the client says it is: for display and logs only."""
         if self.session is None:
             return self.params.meta.client_info
-        return msgspec.convert(self.session.client_info, Implementation) if self.session.client_info else None
+        info = self.session.client_info
+        return msgspec.convert(info, Implementation) if info else None
 
     @property
     def client_capabilities(self) -> ClientCapabilities:

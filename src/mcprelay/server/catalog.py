@@ -256,7 +256,9 @@ class Shelf:
         if page is None:
             if len(self._pages) >= _PAGES_KEPT:
                 self._pages.clear()
-            page = self._pages[key] = self._splice(call.revision, list(entries.values()), cursor, members, scope, ttl_ms)
+            page = self._pages[key] = self._splice(
+                call.revision, list(entries.values()), cursor, members, scope, ttl_ms
+            )
         return page
 
     def _splice(
@@ -324,7 +326,8 @@ class Catalog:
 
     def resource(self, uri: str, principal: Principal | None) -> tuple[Entry, dict[str, Any]] | None:
         """What a URI names: the resource of exactly that URI, else the most specific template that matches, with the
-        values of its variables."""
+        values of its variables.
+        """
         entry = self.resources.get(uri, principal)
         if entry is not None:
             return entry, {}

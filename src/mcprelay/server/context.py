@@ -38,7 +38,7 @@ _decode_sampling = msgspec.json.Decoder(SamplingResult).decode
 _decode_roots = msgspec.json.Decoder(ListRootsResult).decode
 
 
-class NotAccepted(MCPRelayError):  # noqa: N818 - what the person did
+class NotAccepted(MCPRelayError):
     """`.value` was read of an answer that is not an acceptance. `action` says what the person did instead."""
 
     def __init__(self, action: str) -> None:
@@ -141,7 +141,8 @@ class Context:
 
     def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         """Tell the client how far the work is. Nothing is sent to a client that did not ask, or when the value does not
-        grow (patterns/progress: it MUST increase)."""
+        grow (patterns/progress: it MUST increase).
+        """
         token = self._call.params.meta.progress_token
         if token is None or (self._progressed is not None and progress <= self._progressed):
             return
@@ -247,7 +248,7 @@ class Context:
             ProtocolError: The client has not declared that it can be asked.
             DefinitionError: The type cannot be a form.
         """
-        from mcprelay.server.form import form_of  # noqa: PLC0415 - only servers that ask need it
+        from mcprelay.server.form import form_of
 
         made = form_of(form)
         params: dict[str, Any] = {"message": message, "requestedSchema": made.schema}
@@ -302,7 +303,9 @@ class Context:
             "toolChoice": tool_choice,
         }
         capability: dict[str, Any] = {"sampling": {"tools": {}} if tools else {}}
-        request = InputRequest("sampling/createMessage", {name: item for name, item in params.items() if item is not None})
+        request = InputRequest(
+            "sampling/createMessage", {name: item for name, item in params.items() if item is not None}
+        )
         return await self._ask().ask(key, request, _decode_sampling, capability)  # type: ignore[no-any-return]
 
     async def roots(self, *, key: str | None = None) -> tuple[Root, ...]:

@@ -34,7 +34,6 @@ from mcprelay.types import (
     EmptyResult,
     InitializeResult,
     InputRequiredResult,
-    ReadResourceResult,
     SubscriptionFilter,
     Text,
     ToolResult,
@@ -320,5 +319,3 @@ def _tool_failure(error: ToolError) -> ToolResult:
     if error.structured is None:
         return ToolResult(content=content, is_error=True)
     return ToolResult(content=content, structured_content=Raw(jsonrpc.encode(error.structured)), is_error=True)
-
-

@@ -10,66 +10,58 @@ from mcprelay.errors import NotSent
 from mcprelay.server.connection import Connection
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
     from mcprelay.server import Server
     from mcprelay.server.call import HttpRequest, Principal
 
 BUFFERED_BYTES = 1 << 20
 
 
-class MemoryChannel:
-    """One end of a pair. At most about `buffered_bytes` wait for a reader; then the sender waits."""
+class Pipe:
+    """Messages in one direction. About `buffered_bytes` may wait for the reader; then the writer waits."""
 
-    def __init__(self, *, buffered_bytes: int = BUFFERED_BYTES) -> None:
+    def __init__(self, buffered_bytes: int = BUFFERED_BYTES) -> None:
         self._buffered_bytes = buffered_bytes
-        self._inbox: deque[bytes] = deque()
+        self._messages: deque[bytes] = deque()
         self._size = 0
-        self._ended = False
-        self._arrived: asyncio.Future[None] | None = None
-        self._taken: asyncio.Future[None] | None = None
-        self._peer: MemoryChannel = self
+        self._reader: asyncio.Future[None] | None = None
+        self._writers: deque[asyncio.Future[None]] = deque()
+        self.ended = False
 
-    @classmethod
-    def pair(cls) -> tuple[MemoryChannel, MemoryChannel]:
-        """Two ends that are connected."""
-        one, two = cls(), cls()
-        one._peer, two._peer = two, one
-        return one, two
-
-    async def receive(self) -> bytes:
-        """See `Channel`."""
-        while not self._inbox:
-            if self._ended:
+    async def take(self) -> bytes:
+        """The next message, or `b""` at the end."""
+        while not self._messages:
+            if self.ended:
                 return b""
-            self._arrived = asyncio.get_running_loop().create_future()
-            await self._arrived
-        data = self._inbox.popleft()
+            self._reader = asyncio.get_running_loop().create_future()
+            await self._reader
+        data = self._messages.popleft()
         self._size -= len(data)
-        if self._taken is not None:
-            _wake(self._taken)
+        if self._writers:
+            _wake(self._writers.popleft())
         return data
 
-    async def send(self, data: bytes) -> None:
-        """See `Channel`."""
-        peer = self._peer
-        while peer._size > peer._buffered_bytes and not peer._ended:
-            peer._taken = peer._taken or asyncio.get_running_loop().create_future()
-            await peer._taken
-            peer._taken = None
-        if peer._ended or self._ended:
+    async def put(self, data: bytes) -> None:
+        """Hand a message over, once there is room for it."""
+        while self._size > self._buffered_bytes and not self.ended:
+            waiter = asyncio.get_running_loop().create_future()
+            self._writers.append(waiter)
+            await waiter
+        if self.ended:
             msg = "the channel is closed"
             raise NotSent(msg)
-        peer._inbox.append(data)
-        peer._size += len(data)
-        if peer._arrived is not None:
-            _wake(peer._arrived)
+        self._messages.append(data)
+        self._size += len(data)
+        if self._reader is not None:
+            _wake(self._reader)
 
-    async def aclose(self) -> None:
-        """See `Channel`."""
-        for end in (self, self._peer):
-            end._ended = True
-            for waiter in (end._arrived, end._taken):
-                if waiter is not None:
-                    _wake(waiter)
+    def end(self) -> None:
+        """Nothing more is written; what is there is still read."""
+        self.ended = True
+        for waiter in (self._reader, *self._writers):
+            if waiter is not None:
+                _wake(waiter)
 
 
 def _wake(waiter: asyncio.Future[None]) -> None:
@@ -77,34 +69,59 @@ def _wake(waiter: asyncio.Future[None]) -> None:
         waiter.set_result(None)
 
 
-class ServedChannel(MemoryChannel):
-    """The client's end of a channel to a server in this process; the server's end is served from the first use on."""
+class MemoryChannel:
+    """A `Channel` over two pipes."""
 
-    def __init__(self, connection: Any) -> None:
-        super().__init__()
-        self._connection = connection
+    def __init__(self, inbound: Pipe, outbound: Pipe) -> None:
+        self._inbound = inbound
+        self._outbound = outbound
+        self.receive = inbound.take
+        self.send = outbound.put
+
+    async def aclose(self) -> None:
+        """See `Channel`."""
+        self._outbound.end()
+        self._inbound.end()
+
+
+class ServedChannel:
+    """The client's end of a channel to a server in this process, which is served from the first use on."""
+
+    def __init__(self, serve: Callable[[MemoryChannel], Coroutine[Any, Any, None]]) -> None:
+        self._serve = serve
+        self._near, self._far = Pipe(), Pipe()
         self._task: asyncio.Task[None] | None = None
 
-    def _serve(self) -> None:
-        far = MemoryChannel()
-        self._peer, far._peer = far, self
-        self._task = asyncio.get_running_loop().create_task(self._connection(far))
+    def _begin(self) -> None:
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._serve(MemoryChannel(self._far, self._near)))
+            self._task.add_done_callback(self._served)
+
+    def _served(self, task: asyncio.Task[None]) -> None:
+        """The server's end is gone: the client's ends too. A server that could not start says why on the next use."""
+        self._near.end()
+        self._far.end()
+        self._failure = None if task.cancelled() else task.exception()
+
+    _failure: BaseException | None = None
 
     async def receive(self) -> bytes:
         """See `Channel`."""
-        if self._task is None:
-            self._serve()
-        return await super().receive()
+        self._begin()
+        data = await self._near.take()
+        if not data and self._failure is not None:
+            raise self._failure
+        return data
 
     async def send(self, data: bytes) -> None:
         """See `Channel`."""
-        if self._task is None:
-            self._serve()
-        await super().send(data)
+        self._begin()
+        await self._far.put(data)
 
     async def aclose(self) -> None:
         """See `Channel`. Returns when the server's end has let go of everything."""
-        await super().aclose()
+        self._far.end()
+        self._near.end()
         if self._task is not None:
             await asyncio.wait([self._task])
 

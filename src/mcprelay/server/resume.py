@@ -245,31 +245,33 @@ class KeyRing:
     def __init__(self, keys: list[str | bytes] | None = None) -> None:
         secrets = [key.encode() if isinstance(key, str) else key for key in keys or []]
         for secret in secrets:
-            if len(secret) < 16:  # noqa: PLR2004 - 128 bits
+            if len(secret) < 16:
                 msg = "state_keys: a key has at least 16 bytes"
                 raise ConfigurationError(msg)
-        self._keys = [hashlib.sha256(b"mcprelay state key\0" + secret).digest() for secret in secrets] or [os.urandom(32)]
+        self._keys = [hashlib.sha256(b"mcprelay state key\0" + secret).digest() for secret in secrets] or [
+            os.urandom(32)
+        ]
         self._ciphers: list[Any] = []
 
     def _ring(self) -> list[Any]:
         if not self._ciphers:
-            from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415 - on first use
+            from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
             self._ciphers = [AESGCM(key) for key in self._keys]
         return self._ciphers
 
     def seal(self, data: bytes, *, context: bytes) -> str:
         """See `mcprelay.ports.Sealer`."""
-        import base64  # noqa: PLC0415 - on first use
+        import base64
 
         nonce = os.urandom(12)
         return base64.urlsafe_b64encode(nonce + self._ring()[0].encrypt(nonce, data, context)).decode()
 
     def open(self, text: str, *, context: bytes) -> bytes:
         """See `mcprelay.ports.Sealer`."""
-        import base64  # noqa: PLC0415 - on first use
+        import base64
 
-        from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - on first use
+        from cryptography.exceptions import InvalidTag
 
         sealed = base64.b64decode(text.encode("ascii"), altchars=b"-_", validate=True)
         for cipher in self._ring():

@@ -45,7 +45,7 @@ class HttpOptions(Struct, kw_only=True):
 
 def host_rules(server: Server, bind: tuple[str, int] | None) -> HostRules:
     """Which hosts and origins a server accepts, by what it is bound to."""
-    from mcprelay.wire.origin import HostRules  # noqa: PLC0415 - HTTP only
+    from mcprelay.wire.origin import HostRules
 
     host, port = bind or (None, None)
     return HostRules.from_bind(
@@ -140,7 +140,7 @@ class Running:
             self._server.release()
 
     async def _run_stdio(self, started: asyncio.Future[None] | None) -> None:
-        from mcprelay.stdio import open_stdio  # noqa: PLC0415 - this transport only
+        from mcprelay.stdio import open_stdio
 
         channel = await open_stdio(message_bytes=self._server.limits.message_bytes)
         serving = asyncio.create_task(self._server.serve_channel(channel))
@@ -173,7 +173,7 @@ class Running:
                 loop.remove_signal_handler(number)
 
     async def _run_http(self, options: HttpOptions, started: asyncio.Future[None] | None) -> None:
-        import uvicorn  # noqa: PLC0415 - this transport only
+        import uvicorn
 
         self._socket = _bound(options)
         bind = self._socket.getsockname()[:2]
@@ -211,7 +211,7 @@ def _uvicorn_server(
     config: uvicorn.Config, server: Server, started: asyncio.Future[None] | None, *, signals: bool
 ) -> uvicorn.Server:
     """uvicorn, which says when it listens, and ends our streams with their final message before it waits for them."""
-    import uvicorn  # noqa: PLC0415 - this transport only
+    import uvicorn
 
     class Uvicorn(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -246,9 +246,9 @@ def run(server: Server, transport: str, options: dict[str, Any]) -> None:
 
 
 def fastest_loop() -> Any:
-    """uvloop's loop where it is installed, else None for the standard one."""
+    """Uvloop's loop where it is installed, else None for the standard one."""
     try:
-        import uvloop  # noqa: PLC0415 - programs that serve only
+        import uvloop
     except ImportError:
         return None
     return uvloop.new_event_loop

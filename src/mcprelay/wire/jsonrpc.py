@@ -102,7 +102,9 @@ def parse(data: bytes | Raw, *, depth: int = DEPTH) -> Message:
         return _diagnose(data, error)
     if message.method is UNSET:
         if (message.result is UNSET) is (message.error is UNSET):
-            return Malformed(INVALID_REQUEST, "a message has a method, or exactly one of result and error", _id_of(message))
+            return Malformed(
+                INVALID_REQUEST, "a message has a method, or exactly one of result and error", _id_of(message)
+            )
         if message.id is UNSET and message.error is UNSET:
             return Malformed(INVALID_REQUEST, "a result needs the id of its request")
     elif message.result is not UNSET or message.error is not UNSET:
@@ -118,16 +120,18 @@ def parse_batch(data: bytes | Raw, *, depth: int = DEPTH) -> list[Message] | Mal
         items = _decode_items(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         return Malformed(PARSE_ERROR, f"not JSON: {error}")
-    return [parse(item, depth=depth) for item in items] or Malformed(INVALID_REQUEST, "a batch holds at least one message")
+    return [parse(item, depth=depth) for item in items] or Malformed(
+        INVALID_REQUEST, "a batch holds at least one message"
+    )
 
 
 def is_batch(data: bytes | Raw) -> bool:
     """Whether the bytes begin like a JSON array."""
-    return bytes(data[:64]).lstrip()[:1] == b"[" if isinstance(data, (bytes, bytearray)) else bytes(data).lstrip()[:1] == b"["
+    return bytes(data).lstrip()[:1] == b"["
 
 
 def _id_of(message: Envelope) -> int | str | None:
-    return None if message.id is UNSET else message.id  # type: ignore[return-value]
+    return None if message.id is UNSET else message.id
 
 
 def _diagnose(data: bytes | Raw, error: Exception) -> Message:
@@ -159,7 +163,7 @@ def _anonymous_error(error: Raw) -> Message:
 
 def too_deep(data: bytes | Raw, depth: int) -> bool:
     """Whether JSON text nests deeper than `depth`, told without parsing it."""
-    text = data if isinstance(data, bytes) else bytes(data)
+    text = bytes(data)
     if text.count(b"{") + text.count(b"[") <= depth:
         return False
     level = 0
