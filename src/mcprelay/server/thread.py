@@ -34,13 +34,15 @@ class _Job:
         self.abandoned = False
         self.done = False
 
-    def run(self) -> None:
-        """Run it in the present thread and hand the outcome to its loop."""
-        value, error = None, None
+    def run(self) -> tuple[Any, BaseException | None]:
+        """Run it in the present thread."""
         try:
-            value = self.context.run(self.function)
-        except BaseException as raised:  # noqa: BLE001 - whatever it is, it belongs to the caller
-            error = raised
+            return self.context.run(self.function), None
+        except BaseException as error:  # noqa: BLE001 - whatever it is, it belongs to the caller
+            return None, error
+
+    def hand_back(self, value: Any, error: BaseException | None) -> None:
+        """Give the outcome to the caller's loop."""
         try:
             self.loop.call_soon_threadsafe(self._finish, value, error)
         except RuntimeError:  # the loop is closed: nobody waits any more
@@ -110,17 +112,20 @@ class ThreadPool:
                     self._attend()
 
     def _work(self) -> None:
+        with self._ready:
+            self._idle += 1
         while True:
             with self._ready:
-                self._idle += 1
                 while not self._jobs:
                     self._ready.wait()
-                self._idle -= 1
                 job = self._jobs.popleft()
-            job.run()
+                self._idle -= 1
+            outcome = job.run()
             with self._ready:
                 job.done = True
                 if job.abandoned:
                     self.abandoned -= 1
                     return
-            del job
+                self._idle += 1  # before the caller knows, so that its next call finds this thread free
+            job.hand_back(*outcome)
+            del job, outcome
