@@ -1,0 +1,108 @@
+"""Which regular expressions of somebody else's schema are run here, and what the schema is without the others.
+
+A pattern is run if the linear-time engine takes it within a bound on its compiled size. One with look-around or a
+back-reference, or one that is written for another dialect, is not run: the schema is loosened so that it accepts
+everything that it accepted before, and whoever owns it still checks the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from mcprelay.wire.reference import REFERENCES, Node, Schema, mapped, subschemas
+
+PATTERN_BYTES = 1 << 17
+"""Bound on what one compiled pattern may take, and on what running it may take beside that."""
+_STRICT = ("unevaluatedProperties", "unevaluatedItems")
+"""Keywords that forbid what no other keyword looked at: they tighten when another one is loosened."""
+
+
+def engine() -> Any:
+    """The options that make jsonschema-rs run patterns in linear time."""
+    from jsonschema_rs import RegexOptions
+
+    return RegexOptions(size_limit=PATTERN_BYTES, dfa_size_limit=PATTERN_BYTES)
+
+
+def patterns(root: Schema) -> Iterator[str]:
+    """Every regular expression in a schema document, wherever a schema may lie."""
+    waiting: list[Schema] = [root]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, dict):
+            pattern, named = node.get("pattern"), node.get("patternProperties")
+            if isinstance(pattern, str):
+                yield pattern
+            if isinstance(named, dict):
+                yield from named
+            waiting.extend(inner for _, _, inner in subschemas(node))
+
+
+def runnable(pattern: str) -> bool:
+    """Whether the linear-time engine takes this pattern."""
+    from jsonschema_rs import Draft202012Validator
+
+    try:
+        Draft202012Validator({"pattern": pattern}, offline=True, pattern_options=engine())
+    except ValueError:
+        return False
+    return True
+
+
+class Loosened:
+    """A schema without some of its patterns. `schema` accepts whatever the original accepts; `changes` says what went.
+
+    Dropping a demand loosens a schema only where more is accepted when a part accepts more. Below `not`, `if` and
+    `oneOf` that is not so, and neither where `unevaluated…` and `additionalProperties` watch: those go as well.
+    """
+
+    def __init__(self, root: Schema, *, without: frozenset[str]) -> None:
+        self.changes: list[str] = []
+        self._without = without
+        self.schema = self._copy(root, "#")
+
+    def _copy(self, node: Schema, where: str) -> Schema:
+        if not isinstance(node, dict):
+            return node
+        kept = {keyword: value for keyword, value in node.items() if not self._drops(node, keyword, where)}
+        if isinstance(named := kept.get("patternProperties"), dict) and not self._without.isdisjoint(named):
+            kept["patternProperties"] = {key: value for key, value in named.items() if key not in self._without}
+            kept.pop("additionalProperties", None)
+            self._note(where, "patternProperties")
+        return mapped(kept, where, self._copy)
+
+    def _drops(self, node: Node, keyword: str, where: str) -> bool:
+        if keyword == "pattern":
+            dropped = isinstance(node[keyword], str) and node[keyword] in self._without
+        elif keyword in {"then", "else"}:
+            dropped = self._touched(node.get("if", True))
+        elif keyword in {"not", "if"}:
+            dropped = self._touched(node[keyword])
+        elif keyword == "oneOf":
+            dropped = isinstance(node[keyword], list) and any(map(self._touched, node[keyword]))
+        elif keyword == "maxContains":
+            dropped = self._touched(node.get("contains", True))
+        else:
+            dropped = keyword in _STRICT
+        if dropped:
+            self._note(where, keyword)
+        return dropped
+
+    def _touched(self, inner: Schema) -> bool:
+        """Whether a schema holds a pattern that goes, or a reference, behind which one may."""
+        return not self._without.isdisjoint(patterns(inner)) or _refers(inner)
+
+    def _note(self, where: str, keyword: str) -> None:
+        self.changes.append(f"{where}: {keyword} is not checked here: a pattern in it cannot run in linear time")
+
+
+def _refers(root: Schema) -> bool:
+    waiting: list[Schema] = [root]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, dict):
+            if any(keyword in node for keyword in REFERENCES):
+                return True
+            waiting.extend(inner for _, _, inner in subschemas(node))
+    return False

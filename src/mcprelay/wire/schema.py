@@ -1,0 +1,242 @@
+"""JSON Schema 2020-12 for schemas and values that nobody here wrote: offline, masked and bounded in work.
+
+A schema is measured before it is compiled, a value before it is checked. No reference is fetched; regular expressions
+run in linear time or not at all; error texts name places and expectations, and hold none of the value unless asked to.
+
+The module knows nothing of MCP or of models: `dialect` rewrites schemas for these.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import islice
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from mcprelay.wire.pattern import Loosened, engine, patterns, runnable
+from mcprelay.wire.reference import Document, Schema, SchemaRefused
+from mcprelay.wire.violation import Violation, violations
+from mcprelay.wire.workload import MAX_CHAIN, appraise, count
+
+_ITEMIZED = 5_000
+"""Steps up to which errors are told one by one: each costs some 25 µs, in places where a mere no costs nanoseconds."""
+
+
+class SchemaLimits(Struct, frozen=True, kw_only=True):
+    """Bounds on somebody else's schema, and on the work of checking a value against it.
+
+    Attributes:
+        schema_bytes: Size of the schema as JSON text.
+        schema_nodes: JSON values inside the schema, itself included.
+        schema_depth: Nesting of the schema.
+        schema_patterns: Regular expressions inside the schema.
+        schema_work: Steps for one value; a step takes some ten nanoseconds.
+        value_depth: Nesting of a value that is checked.
+        errors: Violations that are told for one value.
+    """
+
+    schema_bytes: int = 262_144
+    schema_nodes: int = 20_000
+    schema_depth: int = 64
+    schema_patterns: int = 256
+    schema_work: int = 2_000_000
+    value_depth: int = 128
+    errors: int = 20
+
+
+DEFAULT_LIMITS = SchemaLimits()
+
+
+class Weight(Struct, frozen=True, kw_only=True):
+    """What a JSON value is made of: values inside it (itself included), characters of its strings, nesting."""
+
+    nodes: int
+    chars: int
+    depth: int
+
+
+class Validator:
+    """Checks values against one schema.
+
+    Attributes:
+        changes: What of the schema is not checked here, each with its place. Words of the schema: untrusted.
+
+    Args:
+        schema: An object or boolean schema. It is not changed.
+        limits: Bounds on the schema and on the work.
+        values: `"hidden"` keeps every value that is checked out of every message; `"shown"` quotes them, shortened.
+
+    Raises:
+        SchemaRefused: The schema is over a limit, is no valid schema, or refers to something outside of itself.
+    """
+
+    def __init__(
+        self,
+        schema: Schema,
+        *,
+        limits: SchemaLimits = DEFAULT_LIMITS,
+        values: Literal["hidden", "shown"] = "hidden",
+    ) -> None:
+        inspect(schema, limits=limits)
+        self._limits = limits
+        self._values = values
+        self._document = Document(schema)
+        self._load = appraise(self._document)
+        self._steps({})  # what even this value is too much for can never be checked
+        self.changes, self._compiled = _compiled(schema)
+
+    def accepts(self, value: Any) -> bool:
+        """Whether the value fits; false also where finding out would take more work than allowed. Never raises."""
+        try:
+            self._steps(value)
+        except SchemaRefused:
+            return False
+        return bool(self._compiled.is_valid(value))
+
+    def check(self, value: Any) -> list[Violation]:
+        """What is wrong with a value, at most `limits.errors` entries; empty when it fits. Never raises."""
+        try:
+            steps = self._steps(value)
+        except SchemaRefused as refused:
+            return [Violation(path="", expected="a JSON value within the limits", message=refused.reason)]
+        if self._compiled.is_valid(value):
+            return []
+        if steps > _ITEMIZED:
+            text = "the value does not fit the schema, which is too involved to say where"
+            return [Violation(path="", expected="a value that fits the schema", message=text)]
+        errors = self._compiled.iter_errors(value)
+        return violations(errors, self._document, most=self._limits.errors, shown=self._values == "shown")
+
+    def _steps(self, value: Any) -> int:
+        """Upper bound of the steps that checking this value takes.
+
+        Raises:
+            SchemaRefused: It is no JSON value, lies too deep, or would take more steps than allowed.
+        """
+        most = self._limits.schema_work
+        weight = weigh(value, depth=("value_depth", self._limits.value_depth))
+        running = self._load.patterns * (weight.nodes + weight.chars // 64)
+        if self._load.steps is not None and self._load.steps * weight.nodes + running <= most:
+            return self._load.steps * weight.nodes + running
+        counted = count(self._document, value, pairs=most // 20)
+        if counted is None or counted.steps > most or counted.chain > MAX_CHAIN:
+            reason = f"checking the value takes more work than schema_work={most} allows"
+            raise SchemaRefused(reason, limit="schema_work")
+        return counted.steps
+
+
+def inspect(schema: Schema, *, limits: SchemaLimits = DEFAULT_LIMITS) -> Weight:
+    """Measure a schema.
+
+    Raises:
+        SchemaRefused: It is no JSON value, neither an object nor a boolean, or over a limit, which is named.
+    """
+    if not isinstance(schema, dict | bool):
+        raise SchemaRefused("a schema is an object or a boolean")
+    weight = weigh(schema, depth=("schema_depth", limits.schema_depth), nodes=("schema_nodes", limits.schema_nodes))
+    size = len(msgspec.json.encode(schema))
+    if size > limits.schema_bytes:
+        raise _over("schema_bytes", limits.schema_bytes, f"the schema has {size} bytes")
+    number = sum(1 for _ in islice(patterns(schema), limits.schema_patterns + 1))
+    if number > limits.schema_patterns:
+        raise _over("schema_patterns", limits.schema_patterns, "the schema has more regular expressions")
+    return weight
+
+
+def well_formed(schema: Schema) -> None:
+    """See that a schema keeps the form of its draft.
+
+    Raises:
+        SchemaRefused: It does not, or names a draft that is unknown here.
+    """
+    _compiled(schema)  # not `jsonschema_rs.meta`, which fetches whatever `$schema` names
+
+
+def weigh(value: Any, *, depth: tuple[str, int], nodes: tuple[str, float] = ("", math.inf)) -> Weight:
+    """Measure a JSON value, without recursion.
+
+    Args:
+        depth: A setting's name and how deep the value may nest.
+        nodes: A setting's name and how many values it may hold.
+
+    Raises:
+        SchemaRefused: It is over a limit, or holds what JSON does not have: NaN, infinities, lone surrogates, member
+            names that are no strings, values of other types.
+    """
+    level: list[Any] = [value]
+    seen = chars = layers = 0
+    while level:
+        layers += 1
+        seen += len(level)
+        if layers > depth[1]:
+            raise _over(depth[0], depth[1], "the value nests deeper")
+        if seen > nodes[1]:
+            raise _over(nodes[0], int(nodes[1]), "the value holds more values")
+        below: list[Any] = []
+        for item in level:
+            chars += _enter(item, below)
+        level = below
+    return Weight(nodes=seen, chars=chars, depth=layers)
+
+
+def _enter(item: Any, below: list[Any]) -> int:
+    """Check one value, put what lies in it onto `below`, and give the characters it has."""
+    if isinstance(item, str):
+        return _length(item)
+    if isinstance(item, dict):
+        below.extend(item.values())
+        return sum(map(_length, item))
+    if isinstance(item, list):
+        below.extend(item)
+    elif isinstance(item, float):
+        if not math.isfinite(item):
+            raise SchemaRefused(f"{item} is no JSON value")
+    elif item is not None and not isinstance(item, int):
+        raise SchemaRefused(f"a {type(item).__name__} is no JSON value")
+    return 0
+
+
+def _length(text: Any) -> int:
+    if not isinstance(text, str):
+        raise SchemaRefused("a member name is no string")
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise SchemaRefused("a text holds half of a surrogate pair") from None
+    return len(text)
+
+
+def _over(limit: str, allowed: int, what: str) -> SchemaRefused:
+    return SchemaRefused(f"{what}: {limit}={allowed}. Raise {limit} to allow more.", limit=limit)
+
+
+def _compiled(schema: Schema) -> tuple[tuple[str, ...], Any]:
+    """The compiled schema, without the patterns that cannot run here; and what that changes.
+
+    Raises:
+        SchemaRefused: It is no valid schema.
+    """
+    try:
+        return (), _built(schema)
+    except ValueError as error:
+        unfit = frozenset(pattern for pattern in set(patterns(schema)) if not runnable(pattern))
+        if not unfit:
+            raise SchemaRefused(f"not a valid schema: {_first_line(error)}") from None
+    loosened = Loosened(schema, without=unfit)
+    try:
+        return tuple(loosened.changes), _built(loosened.schema)
+    except ValueError as error:
+        raise SchemaRefused(f"not a valid schema: {_first_line(error)}") from None
+
+
+def _built(schema: Schema) -> Any:
+    from jsonschema_rs import validator_for
+
+    return validator_for(schema, offline=True, mask="…", validate_formats=False, pattern_options=engine())
+
+
+def _first_line(error: ValueError) -> str:
+    return str(error).partition("\n")[0]

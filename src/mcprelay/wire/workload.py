@@ -1,0 +1,199 @@
+"""How much work a schema can make, found before anything runs.
+
+A validator walks pairs of a schema and a value. References let a small document name a huge tree of such pairs (two
+references to the next of thirty definitions are a billion steps), and recursive ones multiply with the depth of the
+value. So the pairs are counted first: once for the schema alone where it has no recursion, and with the value at hand
+where it has. The count is an upper bound, and counting is itself bounded: each pair is looked at once.
+
+It knows the shape of the schema and of the value; whether the value fits is not its business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, TypeAlias
+
+from msgspec import Struct
+
+from mcprelay.wire.reference import SAME_PLACE, SHELVES, Document, Node, SchemaRefused, subschemas
+
+AGAIN = 3
+"""How often a validator may walk what lies beside an `unevaluated…` keyword (measured: 2.6 times for each level)."""
+MAX_CHAIN = 512
+"""How many pairs may lie inside each other: a validator's stack is finite, and overflowing it ends the process."""
+MOST = 10**15
+"""Where counting stops growing."""
+_BULKY = ("enum", "required", "dependentRequired", "properties", "patternProperties")
+_AGAIN_KEYWORDS = frozenset(("unevaluatedProperties", "unevaluatedItems"))
+
+_Graph: TypeAlias = dict[int, tuple[Node, list[tuple[bool, Node]]]]
+_Pair: TypeAlias = tuple[int, int]
+_Inner: TypeAlias = list[tuple[Node, Any, int]]
+
+
+class Load(Struct, frozen=True, kw_only=True):
+    """What a schema costs.
+
+    Attributes:
+        steps: Upper bound of the steps for each single value, or None where recursion makes it depend on the value.
+        patterns: Upper bound of the regular expressions run on each single string; where recursive, how many there are.
+    """
+
+    steps: int | None
+    patterns: int
+
+
+class Count(Struct, frozen=True, kw_only=True):
+    """What a schema costs for one value: `steps`, and how many pairs lie inside each other at most."""
+
+    steps: int
+    chain: int
+
+
+def appraise(document: Document) -> Load:
+    """Count what the schema costs, whatever the value.
+
+    Raises:
+        SchemaRefused: A reference leads back to itself without entering the value, schemas lie too deep inside each
+            other, or a reference cannot be followed.
+    """
+    if isinstance(document.root, bool):
+        return Load(steps=1, patterns=0)
+    graph = _graph(document.root, document)
+    order = _order(graph, [document.root])
+    if order is None:
+        within = {key: (node, [lead for lead in leads if lead[0]]) for key, (node, leads) in graph.items()}
+        if _order(within, [node for node, _ in graph.values()]) is None:
+            raise SchemaRefused("a reference in the schema leads back to itself without entering the value")
+        return Load(steps=None, patterns=sum(_patterns(node) for node, _ in graph.values()))
+    return _paths(order, graph)
+
+
+def count(document: Document, value: Any, *, pairs: int) -> Count | None:
+    """Count what the schema costs for this value, looking at no more than `pairs` pairs; None if there are more."""
+    if isinstance(document.root, bool):
+        return Count(steps=1, chain=1)
+    done: dict[_Pair, tuple[int, int]] = {}
+    stack: list[tuple[Node, Any, _Inner | None]] = [(document.root, value, None)]
+    while stack:
+        node, at, inner = stack.pop()
+        if inner is not None:
+            done[id(node), id(at)] = _sum(node, at, inner, done)
+        elif (id(node), id(at)) not in done:
+            if len(done) + len(stack) > pairs:
+                return None
+            inner = list(islice(_pairs(document, node, at), pairs + 1))
+            if len(inner) > pairs:
+                return None
+            stack.append((node, at, inner))
+            stack.extend((schema, part, None) for schema, part, _ in inner if (id(schema), id(part)) not in done)
+    steps, chain = done[id(document.root), id(value)]
+    return Count(steps=steps, chain=chain)
+
+
+def _graph(root: Node, document: Document) -> _Graph:
+    """Every schema that can be reached, by identity, with what it leads to."""
+    graph: _Graph = {}
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        if id(node) not in graph:
+            leads = list(document.edges(node))
+            graph[id(node)] = (node, leads)
+            waiting.extend(inner for _, inner in leads)
+    return graph
+
+
+def _order(graph: _Graph, starts: list[Node]) -> list[Node] | None:
+    """The schemas, each before those it leads to, or None where one leads back to itself."""
+    left: dict[int, bool] = {}
+    order: list[Node] = []
+    stack: list[tuple[Node, bool]] = [(start, False) for start in starts]
+    while stack:
+        node, leaving = stack.pop()
+        if leaving:
+            left[id(node)] = True
+            order.append(node)
+        elif id(node) not in left:
+            left[id(node)] = False
+            stack.append((node, True))
+            for _, inner in graph[id(node)][1]:
+                if left.get(id(inner)) is False:
+                    return None
+                stack.append((inner, False))
+    order.reverse()
+    return order
+
+
+def _paths(order: list[Node], graph: _Graph) -> Load:
+    """Sum over all ways that lead to each schema."""
+    ways = {id(order[0]): (1, 1)}
+    steps = patterns = 0
+    for node in order:
+        times, chain = ways[id(node)]
+        if chain > MAX_CHAIN:
+            raise SchemaRefused(f"schemas lie more than {MAX_CHAIN} deep inside each other")
+        steps = min(MOST, steps + times * weight(node))
+        patterns = min(MOST, patterns + times * _patterns(node))
+        for same, inner in graph[id(node)][1]:
+            before, deepest = ways.get(id(inner), (0, 0))
+            more = times * (AGAIN if same and not _AGAIN_KEYWORDS.isdisjoint(node) else 1)
+            ways[id(inner)] = (min(MOST, before + more), max(deepest, chain + 1))
+    return Load(steps=steps, patterns=patterns)
+
+
+def weight(node: Node) -> int:
+    """The steps that a schema's own keywords take: long lists inside it are walked."""
+    return 1 + sum(len(node[name]) for name in _BULKY if isinstance(node.get(name), list | dict)) // 16
+
+
+def _patterns(node: Node) -> int:
+    named = node.get("patternProperties")
+    return ("pattern" in node) + (len(named) if isinstance(named, dict) else 0)
+
+
+def _sum(node: Node, at: Any, inner: _Inner, done: dict[_Pair, tuple[int, int]]) -> tuple[int, int]:
+    """A pair's own steps and those of the pairs inside it; and how deep they lie."""
+    steps, chain = weight(node), 0
+    if isinstance(at, str):
+        steps += len(at) * _patterns(node) // 64
+    for schema, part, times in inner:
+        below, depth = done[id(schema), id(part)]
+        steps, chain = min(MOST, steps + times * below), max(chain, depth)
+    return steps, chain + 1
+
+
+def _pairs(document: Document, node: Node, at: Any) -> Iterator[tuple[Node, Any, int]]:
+    """The pairs that a validator walks because it walks this one, and how often."""
+    again = 1 if _AGAIN_KEYWORDS.isdisjoint(node) else AGAIN
+    for schema in document.references(node):
+        if isinstance(schema, dict):
+            yield schema, at, again
+    for keyword, name, schema in subschemas(node):
+        if isinstance(schema, dict) and keyword not in SHELVES:
+            if keyword in SAME_PLACE:
+                yield schema, at, again
+            elif isinstance(at, dict):
+                yield from ((schema, part, 1) for part in _members(keyword, name, node, at))
+            elif isinstance(at, list):
+                yield from ((schema, part, 1) for part in _elements(keyword, name, at))
+
+
+def _members(keyword: str, name: str | int | None, node: Node, at: dict[str, Any]) -> list[Any]:
+    """The parts of an object that a keyword's schema may apply to."""
+    if keyword == "properties":
+        return [at[name]] if isinstance(name, str) and name in at else []
+    if keyword == "propertyNames":
+        return list(at)
+    if keyword == "additionalProperties":
+        listed = node.get("properties")
+        return [part for key, part in at.items() if not (isinstance(listed, dict) and key in listed)]
+    return list(at.values()) if keyword in {"patternProperties", "unevaluatedProperties"} else []
+
+
+def _elements(keyword: str, name: str | int | None, at: list[Any]) -> list[Any]:
+    """The parts of an array that a keyword's schema may apply to."""
+    if isinstance(name, int):
+        return at[name : name + 1]
+    return at if keyword in {"items", "additionalItems", "contains", "unevaluatedItems"} else []

@@ -1,0 +1,93 @@
+"""The work of a schema is counted before anything runs."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcprelay.wire.reference import Document
+from mcprelay.wire.workload import appraise, count, weight
+
+LEAF = {"type": "string"}
+
+
+def test_a_boolean_schema_is_one_step():
+    assert appraise(Document(True)).steps == 1
+    assert count(Document(False), {"a": 1}, pairs=10).steps == 1
+
+
+def test_every_way_to_a_schema_counts():
+    schema = {"allOf": [{"$ref": "#/$defs/a"}, {"$ref": "#/$defs/a"}], "$defs": {"a": {"not": LEAF}}}
+    assert appraise(Document(schema)).steps == 1 + 2 + 2 + 2
+    assert count(Document(schema), "x", pairs=100).steps == 7
+
+
+def test_what_watches_the_schemas_beside_it_counts_them_again():
+    schema = {"allOf": [LEAF], "unevaluatedProperties": LEAF}
+    assert appraise(Document(schema)).steps == 1 + 3 + 1
+    assert count(Document(schema), {}, pairs=100).steps == 1 + 3
+
+
+def test_recursion_makes_the_work_depend_on_the_value():
+    schema = {"pattern": "^a", "items": {"$ref": "#"}}
+    load = appraise(Document(schema))
+    assert (load.steps, load.patterns) == (None, 1)
+    assert count(Document(schema), [[[]]], pairs=100).steps == 5
+
+
+def test_the_depth_of_pairs_is_counted():
+    schema = {"allOf": [{"items": {"$ref": "#"}}]}
+    assert count(Document(schema), [[]], pairs=100).chain == 5
+
+
+def test_counting_stops_at_its_own_bound():
+    schema = {"items": {"$ref": "#"}}
+    assert count(Document(schema), [[0], [1], [2], [3]], pairs=8) is None
+    assert count(Document(schema), [0, 1, 2, 3], pairs=3) is None
+
+
+def test_a_value_that_contains_itself_is_more_than_can_be_counted():
+    value = []
+    value.append(value)
+    assert count(Document({"items": {"$ref": "#"}}), value, pairs=1_000) is None
+    assert count(Document({"items": {"$ref": "#"}}), value, pairs=1) is None
+
+
+def test_long_lists_inside_a_schema_weigh():
+    assert weight({"enum": list(range(160))}) == 11
+    assert weight({"enum": "no list"}) == 1
+
+
+def test_a_pattern_weighs_with_the_text_that_it_runs_on():
+    schema = {"pattern": "^a", "patternProperties": {"^b": {}, "^c": {}}}
+    assert appraise(Document(schema)).patterns == 3
+    assert count(Document(schema), "a" * 640, pairs=10).steps == 1 + 30
+    assert appraise(Document({"patternProperties": 5})).patterns == 0
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "steps"),
+    [
+        ({"properties": {"a": LEAF, "b": LEAF}}, {"a": 1, "c": 2}, 2),
+        ({"properties": {"a": True}, "additionalProperties": LEAF}, {"a": 1, "c": 2}, 2),
+        ({"properties": 5, "additionalProperties": LEAF}, {"a": 1, "c": 2}, 3),
+        ({"patternProperties": {"^a": LEAF}}, {"a": 1, "c": 2}, 3),
+        ({"propertyNames": LEAF}, {"a": 1, "c": 2}, 3),
+        ({"prefixItems": [LEAF, LEAF]}, [1], 2),
+        ({"items": LEAF}, [1, 2], 3),
+        ({"contains": LEAF}, {"a": 1}, 1),
+        ({"contentSchema": LEAF}, {"a": 1}, 1),
+        ({"contentSchema": LEAF}, [1], 1),
+        ({"items": LEAF}, "text", 1),
+        ({"not": True}, "text", 1),
+        ({"$ref": "#/$defs/t", "$defs": {"t": True}}, "text", 1),
+    ],
+)
+def test_a_schema_counts_for_the_parts_it_applies_to(schema, value, steps):
+    assert count(Document(schema), value, pairs=100).steps == steps
+
+
+@given(st.integers(1, 12))
+def test_the_bound_for_any_value_is_no_less_than_the_count_for_one(levels):
+    shelf = {f"d{i}": {"anyOf": [{"$ref": f"#/$defs/d{i + 1}"}, {"$ref": f"#/$defs/d{i + 1}"}]} for i in range(levels)}
+    document = Document({"$ref": "#/$defs/d0", "$defs": {**shelf, f"d{levels}": LEAF}})
+    assert appraise(document).steps >= count(document, 1, pairs=10_000).steps >= 2**levels
