@@ -21,11 +21,17 @@ A refused request was answered before anything was carried out, so sending it ag
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from mcprelay.auth.bearer import Anonymous, StaticToken
+    from mcprelay.auth.grant import AuthorizationCode, ClientCredentials, IdentityAssertion, JwtBearer
+    from mcprelay.auth.interaction import Application, Browser, Headless, Interaction, Loopback, Paste, Refuse
+    from mcprelay.auth.oauth import OAuth
+    from mcprelay.auth.registration import Registered
+    from mcprelay.auth.store import FileStore, KeyringStore, MemoryStore
     from mcprelay.ports import Request, Sender
 
 
@@ -92,4 +98,55 @@ class Auth(Protocol):
         ...
 
 
-__all__ = ["Auth", "Credentials"]
+_PLACES = {
+    "Anonymous": "bearer",
+    "Application": "interaction",
+    "AuthorizationCode": "grant",
+    "Browser": "interaction",
+    "ClientCredentials": "grant",
+    "FileStore": "store",
+    "Headless": "interaction",
+    "IdentityAssertion": "grant",
+    "Interaction": "interaction",
+    "JwtBearer": "grant",
+    "KeyringStore": "store",
+    "Loopback": "interaction",
+    "MemoryStore": "store",
+    "OAuth": "oauth",
+    "Paste": "interaction",
+    "Refuse": "interaction",
+    "Registered": "registration",
+    "StaticToken": "bearer",
+}
+"""Public names and their modules: each is loaded when it is first used."""
+
+__all__ = [
+    "Anonymous",
+    "Application",
+    "Auth",
+    "AuthorizationCode",
+    "Browser",
+    "ClientCredentials",
+    "Credentials",
+    "FileStore",
+    "Headless",
+    "IdentityAssertion",
+    "Interaction",
+    "JwtBearer",
+    "KeyringStore",
+    "Loopback",
+    "MemoryStore",
+    "OAuth",
+    "Paste",
+    "Refuse",
+    "Registered",
+    "StaticToken",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)

@@ -1,0 +1,182 @@
+"""Credentials that need no flow: a token that the user has, and none at all."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING
+
+from mcprelay.auth.address import Place, insecure, parse
+from mcprelay.auth.failure import required, shown
+from mcprelay.auth.scout import understood
+from mcprelay.errors import ConfigurationError
+from mcprelay.wire import challenge as wire
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Collection, Mapping
+
+    from mcprelay.auth import Credentials
+    from mcprelay.errors import AuthorizationRequired
+    from mcprelay.ports import Request, Sender
+    from mcprelay.wire.challenge import Challenge
+
+    Source = Callable[[], str | Awaitable[str]]
+
+
+class StaticToken:
+    """A bearer token from elsewhere: a text, or a function that gives one for each request.
+
+    Args:
+        token: The token, or a function (`async` or not) that is called before each request. When the server refuses a
+            token, the function is called once more, and a token that has changed is tried.
+        insecure_hosts: Hosts to which the token may go over plain http. This machine always is one.
+
+    Raises:
+        ConfigurationError: The text is no token.
+    """
+
+    def __init__(self, token: str | Source, *, insecure_hosts: Collection[str] = ()) -> None:
+        self._token = checked(token) if isinstance(token, str) else token
+        self._insecure_hosts = tuple(insecure_hosts)
+
+    def __repr__(self) -> str:
+        return "StaticToken(…)"
+
+    def bind(self, url: str, *, sender: Sender) -> Credentials:
+        """The token for the server at `url`.
+
+        Raises:
+            ConfigurationError: `url` is plain http on another machine.
+        """
+        return _TokenCredentials(self._token, home(url, insecure_hosts=self._insecure_hosts))
+
+
+class _TokenCredentials:
+    def __init__(self, token: str | Source, server: Place) -> None:
+        self._token = token
+        self._server = server
+
+    def __repr__(self) -> str:
+        return f"StaticToken for {self._server.origin}"
+
+    async def headers(self, request: Request) -> list[tuple[str, str]]:
+        check_origin(request.url, self._server)
+        return [("Authorization", f"Bearer {await self._current()}")]
+
+    def answered(self, request: Request, status: int, headers: Mapping[str, str]) -> None:
+        """A given token has nothing to learn from an answer."""
+
+    async def challenged(self, request: Request, status: int, headers: Mapping[str, str], *, attempt: int) -> bool:
+        challenge = challenge_in(headers)
+        if status == 403 and not insufficient(challenge):
+            return False
+        if not isinstance(self._token, str) and attempt == 1 and token_in(request) != await self._current():
+            return True
+        said = "this token was given as it is, so there is no other to try: get one that the server accepts"
+        raise required(request, status, headers, said=said, challenge=challenge)
+
+    async def _current(self) -> str:
+        if isinstance(self._token, str):
+            return self._token
+        found = self._token()
+        return checked(await found if inspect.isawaitable(found) else found)
+
+
+class Anonymous:
+    """No credentials. What it adds to their absence is an error that says what to do when a server wants some."""
+
+    def bind(self, url: str, *, sender: Sender) -> Credentials:
+        """Nothing, for any server."""
+        return _NoCredentials()
+
+
+class _NoCredentials:
+    async def headers(self, request: Request) -> list[tuple[str, str]]:
+        return []
+
+    def answered(self, request: Request, status: int, headers: Mapping[str, str]) -> None:
+        """There is nothing to learn."""
+
+    async def challenged(self, request: Request, status: int, headers: Mapping[str, str], *, attempt: int) -> bool:
+        challenge = challenge_in(headers)
+        if status == 403 and not insufficient(challenge):
+            return False
+        raise unauthenticated(request, status, headers, challenge=challenge)
+
+
+def unauthenticated(
+    request: Request, status: int, headers: Mapping[str, str], *, challenge: Challenge | None
+) -> AuthorizationRequired:
+    """The error for a refused request that carried no credentials."""
+    said = (
+        "no credentials were given: pass auth= a token or OAuth(...); on the command line, run: "
+        f"mcprelay login {shown(request.url)}"
+    )
+    return required(request, status, headers, said=said, challenge=challenge)
+
+
+# ------------------------------------------------------------------------------- what every kind of credentials checks
+
+
+def home(url: str, *, insecure_hosts: Collection[str] = ()) -> Place:
+    """The place that credentials are for.
+
+    Raises:
+        ConfigurationError: It is no http URL, or plain http on another machine.
+    """
+    try:
+        place = parse(url.partition("#")[0])
+    except ValueError as error:
+        raise ConfigurationError(f"credentials cannot be bound to {shown(url)}: it {error}") from error
+    if (reason := insecure(place, allowed=insecure_hosts)) is not None:
+        raise ConfigurationError(
+            f"credentials are not sent to {shown(url)}: it {reason}. Use https, or allow it with "
+            f"insecure_hosts=[{place.host!r}]"
+        )
+    return place
+
+
+def check_origin(url: str, server: Place) -> Place:
+    """The place of a request, when credentials for `server` may go with it.
+
+    Raises:
+        ConfigurationError: It is of another origin.
+    """
+    try:
+        place = parse(url)
+    except ValueError as error:
+        raise ConfigurationError(f"credentials are not sent to {shown(url)}: it {error}") from error
+    if place.origin != server.origin:
+        raise ConfigurationError(f"credentials for {server.origin} are not sent to {place.origin}")
+    return place
+
+
+def checked(token: object) -> str:
+    """The token, when a header can carry it. The error does not quote it.
+
+    Raises:
+        ConfigurationError: It cannot.
+    """
+    if not isinstance(token, str) or not token or not all("!" <= letter <= "~" for letter in token):
+        raise ConfigurationError(
+            "the token is empty or holds a space, a line break or a letter outside ASCII, so no header can carry it "
+            "(a token is given without the word Bearer before it)"
+        )
+    return token
+
+
+def token_in(request: Request) -> str | None:
+    """The access token that a request was sent with, or None."""
+    for name, value in request.headers:
+        if name.lower() == "authorization":
+            return value.partition(" ")[2]
+    return None
+
+
+def challenge_in(headers: Mapping[str, str]) -> Challenge | None:
+    """The challenge to act on in the headers of a refusal, or None."""
+    return understood(wire.parse(headers.get("www-authenticate", "")))
+
+
+def insufficient(challenge: Challenge | None) -> bool:
+    """Whether a challenge asks for more scopes."""
+    return challenge is not None and challenge.params.get("error") == "insufficient_scope"

@@ -1,0 +1,186 @@
+"""Requests on the way to a token: sent where it is allowed, bounded, and understood when they fail.
+
+Keeps the rules of `address` for every URL, follows no redirect, and turns whatever goes wrong into a `StepFailed` that
+names the step, the URL and what came back. Does not know what the requests are for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode
+
+import msgspec
+from msgspec import Struct
+
+from mcprelay.auth.address import Kind, Place, insecure, kinds, parse, refusal
+from mcprelay.auth.failure import StepFailed, clean, redacted, shown
+from mcprelay.errors import LimitExceeded, MCPRelayError
+from mcprelay.ports import Request
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+    from typing import Any
+
+    from mcprelay.ports import Sender
+
+    Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
+    """From a host and a port to the addresses that it has; empty when that cannot be told."""
+
+
+class Answer(Struct, frozen=True):
+    """What came back."""
+
+    url: str
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    def __repr__(self) -> str:
+        return f"Answer({self.status} from {shown(self.url)})"
+
+    @property
+    def summary(self) -> str:
+        """Status and, for a redirect, where it leads: what a sentence about a failure says."""
+        if 300 <= self.status < 400 and (location := self.headers.get("location")):
+            return f"{shown(self.url)} answered {self.status}, a redirect to {shown(location)}, which is not followed"
+        return f"{shown(self.url)} answered {self.status}"
+
+
+async def resolve(host: str, port: int) -> Sequence[str]:
+    """The addresses of a host, by the system's resolver; none when it has no answer, as behind some proxies."""
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        return ()
+    return [str(entry[4][0]) for entry in found]
+
+
+class Courier:
+    """Sends requests on behalf of the credentials for one MCP server.
+
+    Args:
+        sender: What sends.
+        server: The MCP server.
+        allowed: Hosts and networks that may be named although they are not public.
+        insecure_hosts: Hosts to which plain http is allowed.
+        limit: Bytes that an answer may have (`answer_bytes`).
+        timeout: Seconds that one request may take (`request_timeout`).
+        resolver: How hosts are looked up.
+    """
+
+    def __init__(
+        self,
+        sender: Sender,
+        server: Place,
+        *,
+        allowed: Collection[str] = (),
+        insecure_hosts: Collection[str] = (),
+        limit: int = 262_144,
+        timeout: float = 30.0,
+        resolver: Resolve = resolve,
+    ) -> None:
+        self._sender = sender
+        self._server = server
+        self._allowed = allowed
+        self._insecure_hosts = insecure_hosts
+        self._limit = limit
+        self._timeout = timeout
+        self._resolve = resolver
+        self._server_kinds: set[Kind] | None = None
+
+    async def get(self, url: str, *, step: str, headers: Sequence[tuple[str, str]] = ()) -> Answer:
+        """Fetch a document that a server named.
+
+        Raises:
+            StepFailed: The URL is refused, or no answer came.
+        """
+        place = await self.admit(url, step=step)
+        request = Request(method="GET", url=place.url, headers=[("Accept", "application/json"), *headers])
+        return await self._send(request, step=step)
+
+    async def post_form(
+        self, url: str, form: Mapping[str, str], *, step: str, headers: Mapping[str, str], chosen: str = "server"
+    ) -> Answer:
+        """Post a form.
+
+        Args:
+            url: Where to.
+            form: The parameters.
+            step: The step, for errors.
+            headers: Further headers.
+            chosen: `server` when a server named the URL, `user` when the user did, who may name any address.
+
+        Raises:
+            StepFailed: The URL is refused, or no answer came.
+        """
+        body = urlencode(form).encode("ascii")
+        kind = "application/x-www-form-urlencoded"
+        return await self._post(url, body, kind, step=step, headers=headers, secrets=form.values(), chosen=chosen)
+
+    async def post_json(self, url: str, value: Any, *, step: str) -> Answer:
+        """Post JSON to a URL that a server named. Raises as `get` does."""
+        body = msgspec.json.encode(value)
+        return await self._post(url, body, "application/json", step=step, headers={}, secrets=(), chosen="server")
+
+    async def _post(
+        self,
+        url: str,
+        body: bytes,
+        kind: str,
+        *,
+        step: str,
+        headers: Mapping[str, str],
+        secrets: Iterable[str],
+        chosen: str,
+    ) -> Answer:
+        place = await self.admit(url, step=step, chosen=chosen)
+        fields = [("Content-Type", kind), ("Accept", "application/json"), *headers.items()]
+        request = Request(method="POST", url=place.url, headers=fields, body=body)
+        return await self._send(request, step=step, secrets=[*secrets, *headers.values()])
+
+    async def admit(self, url: str, *, step: str, chosen: str = "server") -> Place:
+        """The place that a URL is, when a request may go there.
+
+        Raises:
+            StepFailed: It may not.
+        """
+        try:
+            place = parse(url)
+        except ValueError as error:
+            raise StepFailed(step, f"the address {clean(url)!r} {error}") from error
+        if (reason := insecure(place, allowed=self._insecure_hosts)) is not None:
+            raise StepFailed(step, f"the address {shown(url)} {reason}. Allow it with insecure_hosts=[{place.host!r}]")
+        if chosen == "server" and place.host != self._server.host:
+            addresses = await self._resolve(place.host, place.port)
+            reason = refusal(place, addresses, server=await self._kinds_of_server(), allowed=self._allowed)
+            if reason is not None:
+                raise StepFailed(
+                    step,
+                    f"the server names the address {shown(url)}, which {reason}, and requests to such places are "
+                    f"refused. If it is right, allow it with allowed_hosts=[{place.host!r}]",
+                )
+        return place
+
+    async def _kinds_of_server(self) -> set[Kind]:
+        if self._server_kinds is None:
+            self._server_kinds = kinds(self._server.host, await self._resolve(self._server.host, self._server.port))
+        return self._server_kinds
+
+    async def _send(self, request: Request, *, step: str, secrets: Iterable[str] = ()) -> Answer:
+        try:
+            async with asyncio.timeout(self._timeout), self._sender.send(request) as reply:
+                body = await reply.read(self._limit)
+                return Answer(request.url, reply.status, reply.headers, body)
+        except LimitExceeded as error:
+            raise StepFailed(
+                step, f"{shown(request.url)} answered more than answer_bytes={self._limit} bytes"
+            ) from error
+        except TimeoutError as error:
+            raise StepFailed(
+                step, f"{shown(request.url)} gave no answer in request_timeout={self._timeout:g} seconds"
+            ) from error
+        except (MCPRelayError, OSError) as error:
+            reason = clean(redacted(str(error), secrets)) or type(error).__name__
+            raise StepFailed(step, f"{shown(request.url)} could not be reached: {reason}") from error

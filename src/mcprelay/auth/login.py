@@ -1,0 +1,134 @@
+"""Logging in and out by hand: what the command line and an application's settings page call.
+
+Knows how to make a server say what it asks for. What is then done is `credentials`' work.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import Struct
+
+from mcprelay.auth.address import parse
+from mcprelay.auth.failure import StepFailed, required
+from mcprelay.auth.interaction import Refuse
+from mcprelay.auth.oauth import OAuth
+from mcprelay.auth.scout import Asked, asked_by, understood
+from mcprelay.auth.store import FileStore
+from mcprelay.ports import Request
+from mcprelay.wire import challenge as wire
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mcprelay.auth.record import Record
+    from mcprelay.ports import Sender
+    from mcprelay.wire.challenge import Challenge
+
+_HARMLESS = b'{"jsonrpc":"2.0","id":"login","method":"ping"}'
+"""A request that changes nothing, of a method that every server has a right to refuse."""
+
+
+class Account(Struct, frozen=True):
+    """What is known of a login, without its secrets.
+
+    Attributes:
+        server: The MCP server.
+        issuer: The authorization server.
+        client_id: This client, as the authorization server knows it.
+        scope: What was granted.
+        expires_at: When the token expires, in seconds since the epoch; None when that is not known.
+        renewable: Whether it is renewed without asking anyone.
+        bound: Whether the token is bound to a key (DPoP).
+    """
+
+    server: str
+    issuer: str
+    client_id: str
+    scope: tuple[str, ...]
+    expires_at: float | None
+    renewable: bool
+    bound: bool
+
+
+def stored(target: str, **settings: Any) -> OAuth:
+    """OAuth that uses what `mcprelay login` has stored, and asks nobody.
+
+    For the relay and for commands: when a person is needed, the error says which command to run.
+
+    Args:
+        target: What the person would write after `mcprelay login`.
+        settings: Any setting of `OAuth`.
+    """
+    return OAuth(**{"store": FileStore(), "interaction": Refuse(f"run: mcprelay login {target}"), **settings})
+
+
+async def login(url: str, *, auth: OAuth, sender: Sender) -> Account:
+    """Get a token for a server now, and keep it in the store of `auth`.
+
+    Args:
+        url: The MCP server.
+        auth: The settings, and the store.
+        sender: Sends the requests.
+
+    Raises:
+        AuthorizationRequired: A token could not be had; the sentence names the step, the URL and what came back.
+        ConfigurationError: `url` is not one that credentials may go to, or the store cannot be used.
+        CallFailed: The server could not be reached.
+    """
+    credentials = auth.bound(url, sender=sender)
+    request = Request(
+        url=parse(url.partition("#")[0]).url,
+        headers=[("Content-Type", "application/json"), ("Accept", "application/json, text/event-stream")],
+        body=_HARMLESS,
+    )
+    status, headers = await _knock(request, sender)
+    challenge: Challenge | None = None
+    asked = Asked(refused=False)
+    if status == 401:
+        challenges = wire.parse(headers.get("www-authenticate", ""))
+        challenge = understood(challenges)
+        asked = asked_by(request, challenges)
+    try:
+        return _account(await credentials.login(asked))
+    except StepFailed as error:
+        said = str(error)
+        if error.missing and status != 401:
+            said = f"it asks for no authorization, and {said}"
+        raise required(request, status, headers, said=said, challenge=challenge) from error
+
+
+async def _knock(request: Request, sender: Sender) -> tuple[int, Mapping[str, str]]:
+    """What a server answers to a request without credentials."""
+    async with sender.send(request) as reply:
+        return reply.status, dict(reply.headers)
+
+
+async def logout(url: str, *, auth: OAuth, sender: Sender) -> Literal["revoked", "not offered", "none"]:
+    """Forget the token for a server, and have it made worthless where the authorization server offers that.
+
+    Returns:
+        `revoked`; `not offered` when it is only forgotten here; `none` when there was none.
+
+    Raises:
+        MCPRelayError: The authorization server did not confirm. The token is forgotten here all the same.
+    """
+    return await auth.bound(url, sender=sender).logout()
+
+
+async def account(url: str, *, auth: OAuth, sender: Sender) -> Account | None:
+    """What is known of the login at a server, or None when there is none."""
+    record = await auth.bound(url, sender=sender).record()
+    return None if record is None else _account(record)
+
+
+def _account(record: Record) -> Account:
+    return Account(
+        server=record.server,
+        issuer=record.issuer,
+        client_id=record.client_id,
+        scope=record.token.scope,
+        expires_at=record.token.expires_at,
+        renewable=record.token.refresh_token is not None,
+        bound=record.key is not None,
+    )
