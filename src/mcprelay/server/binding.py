@@ -1,0 +1,156 @@
+"""From the JSON of the arguments to the values that a handler is called with.
+
+The usual way is one decode into a Struct made for the purpose: types, constraints and unknown keys are settled there.
+Only when that fails, or when a constraint is one that no decoder enforces, does the second way look closer: decode as
+plain JSON, mend what may be mended, hold it against the schema, and decode again.
+
+A binder knows a record of parameters. It knows no function, and nothing of who calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from mcprelay.server.coercion import Mender
+from mcprelay.server.report import ArgumentError, ArgumentsInvalid, Reporter, describe, misfit_error
+from mcprelay.server.shape import JsonSchema, Misfit
+from mcprelay.server.shape.record import Record
+
+_NOTHING = b"{}"
+
+
+class Binder:
+    """Reads the arguments of one callable."""
+
+    def __init__(
+        self,
+        name: str,
+        record: Record,
+        schema: JsonSchema,
+        *,
+        strict: bool,
+        check: Callable[[], JsonSchema],
+        exact: bool,
+    ) -> None:
+        """Compile.
+
+        Args:
+            name: What the callable is called in reports.
+            record: Its parameters.
+            schema: What was published for them.
+            strict: Whether nothing is mended but the spelling of a number.
+            check: Makes the schema that arguments are held against, which leaves out what the types refuse themselves.
+            exact: Whether the record says all that the schema says.
+
+        Raises:
+            DefinitionError: The schema is no valid JSON Schema 2020-12.
+        """
+        reader = record.reader("input")
+        self._name = name
+        self._record = record
+        self._schema = schema
+        self._decode = msgspec.json.Decoder(reader.type).decode
+        self._lift = reader.lift
+        self._mender = Mender(schema, strict=strict)
+        self._reporter: Reporter | None = None
+        self._check = check
+        self._fast = reader.exact and exact
+        if not self._fast:
+            self.reporter()  # a schema that cannot be used is an error now, not at the first call
+
+    def decode(self, arguments: Raw | bytes | None) -> tuple[Any, ...]:
+        """The values, in the order of the parameters.
+
+        Raises:
+            ArgumentsInvalid: They do not fit; it lists everything that does not.
+        """
+        data = _NOTHING if arguments is None else arguments
+        if self._fast:
+            try:
+                values = self._decode(data)
+                return self._lift(values)  # type: ignore[misc,no-any-return]  # a record always lifts
+            except (msgspec.DecodeError, Misfit, RecursionError):
+                pass
+        return self._look_closer(self._plain(data))
+
+    def bind(self, arguments: Mapping[str, Any]) -> tuple[Any, ...]:
+        """The same for arguments that are already values: the variables of a URI, the strings of a prompt.
+
+        Raises:
+            ArgumentsInvalid: They do not fit; it lists everything that does not.
+        """
+        return self._look_closer(dict(arguments))
+
+    def reporter(self) -> Reporter:
+        """The reporter, made when it is first needed."""
+        if self._reporter is None:
+            self._reporter = Reporter(self._check())
+        return self._reporter
+
+    def _plain(self, data: Raw | bytes) -> dict[str, Any]:
+        try:
+            value = msgspec.json.decode(data)
+        except (msgspec.DecodeError, RecursionError) as error:
+            message = f"arguments: {error or 'nested too deeply'}"
+            raise ArgumentsInvalid(
+                self._name, [ArgumentError("", "a JSON object", "what is no JSON value", message)]
+            ) from error
+        if value is None:
+            return {}
+        if not isinstance(value, dict):
+            got = describe(value)
+            message = f"arguments: expected an object, got {got}"
+            raise ArgumentsInvalid(self._name, [ArgumentError("", "an object", got, message)])
+        return value
+
+    def _look_closer(self, arguments: dict[str, Any]) -> tuple[Any, ...]:
+        mended = self._mender.mend(arguments)
+        if self._fast or self.reporter().accepts(mended):
+            try:
+                return self._lift(self._decode(_encode(mended)))  # type: ignore[misc,no-any-return]  # as above
+            except (msgspec.DecodeError, Misfit, TypeError):
+                pass
+        errors = self.reporter().errors(mended)
+        known = {_first(error.path) for error in errors}
+        errors += [error for error in self._refused(mended) if _first(error.path) not in known]
+        if not errors:
+            errors = [ArgumentError("", "other arguments", describe(mended), "arguments: cannot be read as they are")]
+        raise ArgumentsInvalid(self._name, errors)
+
+    def _refused(self, arguments: dict[str, Any]) -> list[ArgumentError]:
+        """What the types refuse of what the schema lets pass, argument by argument."""
+        errors: list[ArgumentError] = []
+        for field in self._record.fields:
+            if field.key in arguments:
+                try:
+                    field.shape.read(_encode(arguments[field.key]))
+                except Misfit as misfit:
+                    errors.extend(misfit_error(one.below(field.key), arguments) for one in misfit.every())
+            elif field.required:
+                errors.append(misfit_error(Misfit("is missing", (field.key,)), arguments))
+        return errors + self._refused_others(arguments)
+
+    def _refused_others(self, arguments: dict[str, Any]) -> list[ArgumentError]:
+        """The same for arguments that no parameter is named after, where such are taken."""
+        named = {field.key for field in self._record.fields}
+        errors: list[ArgumentError] = []
+        for key, value in arguments.items():
+            if self._record.extra is not None and key not in named:
+                try:
+                    self._record.extra.read(_encode(value))
+                except Misfit as misfit:
+                    errors.extend(misfit_error(one.below(key), arguments) for one in misfit.every())
+        return errors
+
+
+def _encode(value: Any) -> bytes:
+    """Plain JSON values as JSON, so that one decoder reads both ways in."""
+    return msgspec.json.encode(value)
+
+
+def _first(pointer: str) -> str:
+    return pointer[1:].partition("/")[0]

@@ -1,0 +1,100 @@
+"""How any Python value that a handler returns becomes JSON, and what cannot.
+
+JSON has no NaN and no infinity, and an encoder that meets one writes `null`: that would be a lie, so it is an error that
+names the place. Nothing here knows schemas.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Raw, Struct
+
+from mcprelay.errors import MCPRelayError
+from mcprelay.server.shape.text import plain_text
+
+
+class ResultInvalid(MCPRelayError):
+    """What a handler returned cannot be sent: it has no JSON form, or it is not what was published.
+
+    This is the server's own fault. The message names the place and is for the server's log, not for the client.
+
+    Attributes:
+        path: Where in the value, as people write it; empty for the whole of it.
+    """
+
+    def __init__(self, message: str, *, path: str = "") -> None:
+        super().__init__(f"{path}: {message}" if path else message)
+        self.path = path
+
+
+def encode(value: Any) -> bytes:
+    """The JSON of a value.
+
+    Raises:
+        ResultInvalid: It, or something in it, has no JSON form.
+    """
+    try:
+        data = _ENCODER.encode(value)
+    except RecursionError as error:
+        raise ResultInvalid("the result contains itself, or nests too deeply for JSON") from error
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ResultInvalid(f"the result has no JSON form: {error}") from error
+    if b"null" in data and (path := path_to_nonfinite(value)) is not None:
+        raise ResultInvalid("is a number that is not finite, which JSON cannot say", path=path or "the result")
+    return data
+
+
+def path_to_nonfinite(value: Any) -> str | None:
+    """Where a NaN or an infinity is, as people write it, or None where there is none."""
+    if isinstance(value, float):
+        return None if math.isfinite(value) else ""
+    for step, inner in _members(value):
+        rest = path_to_nonfinite(inner)
+        if rest is not None:
+            here = f"[{step}]" if isinstance(step, int) else f".{step}"
+            return f"{here}{rest}".removeprefix(".") if not rest.startswith("[") else f"{here}{rest}".removeprefix(".")
+    return None
+
+
+def _members(value: Any) -> Iterator[tuple[str | int, Any]]:
+    """What a value is made of, by key or index."""
+    if value is None or isinstance(value, (str, bytes, int, Raw)):
+        return
+    if isinstance(value, Mapping):
+        yield from ((str(key), item) for key, item in value.items())
+    elif isinstance(value, (list, tuple, set, frozenset)):
+        yield from enumerate(value)
+    elif isinstance(value, Struct):
+        yield from ((name, getattr(value, name)) for name in value.__struct_fields__)
+    elif hasattr(value, "__attrs_attrs__"):
+        yield from ((field.name, getattr(value, field.name, None)) for field in value.__attrs_attrs__)
+    elif hasattr(value, "__dataclass_fields__") or hasattr(value, "model_dump_json"):
+        yield from vars(value).items()
+
+
+def _plain(value: Any) -> Any:
+    """What msgspec asks of types that it does not know."""
+    for base in (str, int, float):
+        if isinstance(value, base):
+            return base(value)
+    if hasattr(value, "model_dump_json"):  # pydantic
+        return Raw(value.model_dump_json(by_alias=True).encode())
+    if type(value).__module__.partition(".")[0] == "numpy":
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Iterable):
+        return list(value)
+    text = plain_text(value)
+    if text is value:
+        raise TypeError(
+            f"{type(value).__qualname__} objects are not JSON; return a dict, a dataclass or a model instead"
+        )
+    return text
+
+
+_ENCODER = msgspec.json.Encoder(enc_hook=_plain)

@@ -1,0 +1,209 @@
+"""From what a handler returned to the result that is sent, held against what was published.
+
+A return annotation that is data is published as the output schema, whatever JSON type it is; a revision that knows only
+objects shapes that down later. Every value is written and then checked, so that structured content always is what the
+schema says: once with msgspec's own speed, and only if that does not pass a second time, part by part. What does not
+pass then is an error that names the place.
+
+Annotations that are content (blocks, pictures, files, bytes, generators), `None`, `Any` and none at all publish nothing;
+`mcprelay.server.results` says what becomes of their values.
+"""
+
+from __future__ import annotations
+
+import inspect
+import types
+import typing
+from collections import abc
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Raw
+
+from mcprelay.server.encoding import ResultInvalid, encode
+from mcprelay.server.file import STREAM_BYTES, File
+from mcprelay.server.report import Reporter, place
+from mcprelay.server.results import BLOCKS, tool_result
+from mcprelay.server.shape import JsonSchema, Misfit, Publisher, Shape
+from mcprelay.server.shape.noted import Noted, is_remark, note
+from mcprelay.server.shape.scalar import ANYTHING, BOOLEAN, INTEGER, STRING
+from mcprelay.server.shape.scope import Scope
+from mcprelay.server.shape.walk import Walk
+from mcprelay.types import InputRequiredResult, PromptMessage, ResourceContents, Text, ToolResult
+
+_CONTENT = frozenset(
+    {*BLOCKS, File, ResourceContents, ToolResult, InputRequiredResult, PromptMessage, bytes, bytearray}
+)
+_GENERATORS = frozenset({abc.Generator, abc.AsyncGenerator, abc.Iterator, abc.AsyncIterator, abc.AsyncIterable})
+_AWAITED = frozenset({abc.Awaitable, abc.Coroutine})
+_LISTS = frozenset(
+    {list, tuple, set, frozenset, abc.Sequence, abc.Iterable, abc.Collection, typing.Union, types.UnionType}
+)
+_SAFE: dict[Shape, type] = {STRING: str, INTEGER: int, BOOLEAN: bool}
+"""What is its own JSON whatever its value, so that there is nothing to check."""
+
+
+class Output:
+    """What becomes of the values of one handler.
+
+    Attributes:
+        schema: The output schema to publish, or None.
+    """
+
+    def __init__(self, shape: Shape | None, schema: JsonSchema | None, *, silent: bool = False) -> None:
+        """Compile.
+
+        Args:
+            shape: What the handler is annotated to return, or None where that is content or is not said.
+            schema: What is published.
+            silent: Whether None means that there is nothing to say.
+
+        Raises:
+            DefinitionError: The schema is no valid JSON Schema 2020-12.
+        """
+        self.schema = schema
+        self._shape = shape
+        self._silent = silent
+        self._reporter: Reporter | None = None
+        self._safe = None if shape is None else _SAFE.get(_without_remarks(shape))
+        self._write = None if shape is None else shape.writer(careful=False)
+        self._decode: Callable[[bytes], Any] | None = None
+        if shape is not None and (reader := shape.reader("output")).exact:
+            self._decode = msgspec.json.Decoder(reader.type).decode
+        elif schema is not None:
+            self._reports()  # a schema that cannot be used is an error now
+
+    def result(self, value: Any, *, stream_bytes: int = STREAM_BYTES) -> ToolResult | InputRequiredResult:
+        """The result of a call.
+
+        Raises:
+            ResultInvalid: The value has no JSON form, or is not what was published.
+            LimitExceeded: A stream is longer than `stream_bytes`.
+        """
+        if isinstance(value, (ToolResult, InputRequiredResult)):
+            return self._checked(value)
+        if self.schema is None:
+            if value is None and self._silent:
+                return ToolResult(content=())
+            return tool_result(value, stream_bytes=stream_bytes)
+        data = encode(value) if type(value) is self._safe else self.structured(value)
+        text = value if type(value) is str else data.decode()
+        return ToolResult(content=(Text(text),), structured_content=Raw(data))
+
+    def structured(self, value: Any) -> bytes:
+        """The JSON of a value, which the output schema accepts.
+
+        Raises:
+            ResultInvalid: There is none.
+        """
+        try:
+            data = encode(value if self._write is None else self._write(value))
+        except Misfit:
+            return self._written_carefully(value)
+        return data if self._passes(data) else self._written_carefully(value)
+
+    def _written_carefully(self, value: Any) -> bytes:
+        """The second attempt: part by part, then as what a plain value would be read as."""
+        shape = self._shape or ANYTHING
+        write = shape.writer(careful=True) or _as_it_is
+        try:
+            data = encode(write(value))
+            if self._passes(data):
+                return data
+            data = encode(write(shape.read(data)))
+        except Misfit as misfit:
+            raise ResultInvalid(misfit.reason, path=place(misfit.path) if misfit.path else "") from misfit
+        if not self._passes(data):
+            raise self._refusal(data)
+        return data
+
+    def _passes(self, data: bytes) -> bool:
+        if self._decode is None:
+            return self._reports().accepts(msgspec.json.decode(data))
+        try:
+            self._decode(data)
+        except (msgspec.DecodeError, RecursionError):
+            return False
+        return True
+
+    def _refusal(self, data: bytes) -> ResultInvalid:
+        errors = self._reports().errors(msgspec.json.decode(data))
+        return ResultInvalid("; ".join(error.message for error in errors) or "is not what the output schema says")
+
+    def _reports(self) -> Reporter:
+        if self._reporter is None:
+            self._reporter = Reporter(self.schema or {}, what="the result")
+        return self._reporter
+
+    def _checked(self, value: ToolResult | InputRequiredResult) -> ToolResult | InputRequiredResult:
+        """A result that the handler made itself: what it says must still be what was published."""
+        if self.schema is None or isinstance(value, InputRequiredResult) or value.is_error:
+            return value
+        if value.structured_content is UNSET:
+            raise ResultInvalid("the tool publishes an output schema, so its ToolResult needs structured_content")
+        data = encode(value.structured_content)
+        if not self._reports().accepts(msgspec.json.decode(data)):
+            raise self._refusal(data)
+        return value
+
+
+NO_OUTPUT = Output(None, None)
+"""Of a handler whose annotation says nothing."""
+
+
+def output_of(annotation: Any, scope: Scope, walk: Walk, *, description: str | None) -> Output:
+    """What becomes of the values of a handler with this return annotation.
+
+    Args:
+        annotation: The annotation, evaluated or not; `inspect.Signature.empty` for none.
+        scope: Where the names of a postponed one are found.
+        walk: The walk that the parameters were met on.
+        description: What the docstring says of the result.
+
+    Raises:
+        DefinitionError: The type has no JSON form.
+    """
+    while isinstance(annotation, (str, typing.ForwardRef)):
+        annotation = scope.resolve(annotation)
+    if typing.get_origin(annotation) in _AWAITED:
+        return output_of(typing.get_args(annotation)[-1], scope, walk, description=description)
+    if annotation is None or annotation is types.NoneType:
+        return Output(None, None, silent=True)
+    if _says_nothing(annotation) or is_content_type(annotation):
+        return NO_OUTPUT
+    shape, notes = walk.noted(annotation, scope)
+    if description is not None and (notes is None or "description" not in notes.keywords):
+        shape = note(shape, {"description": description})
+    return Output(shape, Publisher("output").publish(shape))
+
+
+def is_content_type(annotation: Any) -> bool:
+    """Whether a return annotation means content blocks rather than data."""
+    origin = typing.get_origin(annotation)
+    if origin is typing.Annotated:
+        return is_content_type(typing.get_args(annotation)[0])
+    if origin in _GENERATORS:
+        return True
+    if origin in _LISTS:
+        return any(is_content_type(argument) for argument in typing.get_args(annotation))
+    return isinstance(annotation, type) and (annotation in _CONTENT or annotation in _GENERATORS or _is_path(annotation))
+
+
+def _is_path(annotation: type) -> bool:
+    return annotation.__module__.partition(".")[0] == "pathlib"
+
+
+def _says_nothing(annotation: Any) -> bool:
+    """`Any`, `object`, no annotation, and types that no value has."""
+    return any(annotation is nothing for nothing in (Any, object, inspect.Signature.empty, typing.NoReturn, typing.Never))
+
+
+def _without_remarks(shape: Shape) -> Shape:
+    while isinstance(shape, Noted) and not shape.checks and all(is_remark(keyword) for keyword in shape.keywords):
+        shape = shape.inner
+    return shape
+
+
+def _as_it_is(value: Any) -> Any:
+    return value

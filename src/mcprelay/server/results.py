@@ -1,0 +1,128 @@
+"""What a tool returned, as content blocks.
+
+| a handler returns | content |
+|---|---|
+| a `ToolResult` | itself |
+| a content block | the block |
+| `File`, a path, `bytes`, an open file | a picture or sound where it is one, else an embedded resource |
+| a string | one text |
+| true, false, a number | one text, as JSON writes it |
+| `None` | one text `(null)`; nothing at all from a function that is annotated `-> None` |
+| a list, tuple or set with a block, file, path or bytes in it | item by item, by these rules |
+| a generator | item by item, by these rules |
+| any other list, mapping, dataclass, model | one text, its JSON; the same value is the structured content |
+
+Here a value's type alone decides. What a return annotation says goes first, in `mcprelay.server.output`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, Iterable, Iterator
+from types import GeneratorType
+from typing import Any
+
+from msgspec import UNSET, Raw
+
+from mcprelay.server.encoding import encode
+from mcprelay.server.file import (
+    OCTETS,
+    STREAM_BYTES,
+    File,
+    block_of_bytes,
+    contents_of_bytes,
+    is_path,
+    is_stream,
+    read_stream,
+)
+from mcprelay.types import (
+    Audio,
+    ContentBlock,
+    EmbeddedResource,
+    Image,
+    ResourceContents,
+    ResourceLink,
+    Text,
+    ToolResult,
+)
+
+BLOCKS = (Text, Image, Audio, ResourceLink, EmbeddedResource)
+NULL = "(null)"
+
+
+def tool_result(value: Any, *, stream_bytes: int = STREAM_BYTES) -> ToolResult:
+    """A result without an output schema.
+
+    Raises:
+        ResultInvalid: The value has no JSON form.
+        LimitExceeded: A stream is longer than `stream_bytes`.
+    """
+    if isinstance(value, ToolResult):
+        return value
+    if _is_data(value):
+        data = encode(value)
+        return ToolResult(content=(Text(data.decode()),), structured_content=Raw(data))
+    return ToolResult(content=tuple(_blocks(value, stream_bytes)), structured_content=UNSET)
+
+
+def content_of(value: Any, *, stream_bytes: int = STREAM_BYTES) -> tuple[ContentBlock, ...]:
+    """Any value as content blocks.
+
+    Raises:
+        ResultInvalid: The value has no JSON form.
+        LimitExceeded: A stream is longer than `stream_bytes`.
+    """
+    return tuple(_blocks(value, stream_bytes))
+
+
+async def collect(items: AsyncIterable[Any]) -> list[Any]:
+    """The items of an asynchronous generator, for `content_of`. Closing it is the caller's business."""
+    return [item async for item in items]
+
+
+def is_content(value: Any) -> bool:
+    """Whether a value is content by itself, rather than data that becomes JSON."""
+    return isinstance(value, (*BLOCKS, File, ResourceContents, bytes, bytearray)) or is_path(value) or is_stream(value)
+
+
+def _is_data(value: Any) -> bool:
+    """Whether a value is a structure: neither a scalar nor content."""
+    if value is None or isinstance(value, (str, int, float, GeneratorType)) or is_content(value):
+        return False
+    return not (isinstance(value, (list, tuple, set, frozenset)) and any(is_content(item) for item in value))
+
+
+def _blocks(value: Any, limit: int) -> Iterator[ContentBlock]:
+    if isinstance(value, BLOCKS):
+        yield value
+    elif isinstance(value, str):
+        yield Text(str(value))
+    elif value is None:
+        yield Text(NULL)
+    elif is_content(value):
+        yield _block(value, limit)
+    elif isinstance(value, GeneratorType) or (not _is_data(value) and _is_array(value)):
+        for item in value:
+            yield from _blocks(item, limit)
+    else:
+        yield Text(encode(value).decode())
+
+
+def _is_array(value: Any) -> bool:
+    return isinstance(value, Iterable) and not isinstance(value, (str, bytes))
+
+
+def _block(value: Any, limit: int) -> ContentBlock:
+    if isinstance(value, ResourceContents):
+        return EmbeddedResource(value)
+    if isinstance(value, File):
+        return value.block()
+    if is_path(value):
+        return File.from_path(value).block()
+    if is_stream(value):
+        value = read_stream(value, limit=limit)
+        if isinstance(value, str):
+            return Text(value)
+    data = bytes(value)
+    return block_of_bytes(data, None) or EmbeddedResource(
+        contents_of_bytes(data, uri="attachment:data", mime_type=File(data).contents().mime_type or OCTETS)
+    )

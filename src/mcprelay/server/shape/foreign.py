@@ -1,0 +1,207 @@
+"""Shapes of types that belong to pydantic. pydantic is used here and only here, and only once a user's type needs it.
+
+The schema is pydantic's, by alias, without the titles it makes up from names; what is read and written is pydantic's
+own doing, in its own lax or strict mode. Keys that a model does not know are refused, unless the model says otherwise.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from mcprelay.errors import DefinitionError
+from mcprelay.server.shape import EVERY_KIND, JsonSchema, Kind, Misfit, Mode, Publisher, Reader, Shape, together
+
+_NOT_A_NUMBER = re.compile(rb'"\s*[-+]?(?:nan|inf(?:inity)?)\s*"', re.IGNORECASE)
+
+
+class Foreign(Shape):
+    """A type that pydantic knows and we do not."""
+
+    def __init__(self, annotation: Any, *, strict: bool) -> None:
+        pydantic = _pydantic(annotation)
+        try:
+            self._adapter: Any = pydantic.TypeAdapter(annotation)
+            self._published = {mode: self._make_schema(mode) for mode in ("input", "output")}
+        except pydantic.errors.PydanticUserError as error:
+            raise DefinitionError(f"pydantic cannot describe {annotation!r}: {error.message}") from error
+        self._strict = strict
+        self._error = pydantic.ValidationError
+        self._closed = _is_closed(annotation) and not _has_open_objects(self._published["input"])
+        self.python = (annotation,) if isinstance(annotation, type) else ()
+        self.kinds = _kinds(self._published["input"])
+        self._refuses: Callable[[Any], bool] | None = None
+
+    def _make_schema(self, mode: str) -> JsonSchema:
+        from pydantic.json_schema import GenerateJsonSchema
+
+        class Untitled(GenerateJsonSchema):
+            def field_title_should_be_set(self, schema: Any) -> bool:
+                return False
+
+        schema: JsonSchema = self._adapter.json_schema(
+            mode="validation" if mode == "input" else "serialization",
+            ref_template="#/$defs/{model}",
+            schema_generator=Untitled,
+        )
+        return _without_class_titles(schema if mode == "input" else _without_loose_formats(schema))
+
+    def schema(self, to: Publisher) -> JsonSchema:
+        if to.checks:
+            return {}
+        schema = self._published[to.mode]
+        if to.mode == "input" and self._closed:
+            schema = _close(schema)
+        schema = dict(schema)
+        renames = {}
+        for name, body in schema.pop("$defs", {}).items():
+            known = to.foreign.get(name)
+            if known is not None and known[1] == body:
+                renames[name] = known[0]
+            else:
+                renames[name] = to.reserve(name)
+                to.foreign[name] = (renames[name], body)
+                to.defs[renames[name]] = body
+        for name in renames.values():
+            to.defs[name] = _renamed(to.defs[name], renames)
+        return _renamed(schema, renames)
+
+    def reader(self, mode: Mode) -> Reader:
+        return Reader(Raw, self._validate, exact=True) if mode == "input" else Reader(Raw, exact=False)
+
+    def _validate(self, raw: Raw) -> Any:
+        data = bytes(raw)
+        if _NOT_A_NUMBER.search(data) and not self._is_valid(data):
+            raise Misfit("holds a number that is not finite")
+        options: dict[str, Any] = {"extra": "forbid"} if self._closed else {}
+        try:
+            return self._adapter.validate_json(data, strict=self._strict or None, **options)
+        except self._error as error:
+            details = error.errors(include_url=False, include_context=False)
+            raise together([Misfit(_sentence(detail["msg"]), tuple(detail["loc"])) for detail in details]) from error
+
+    def _is_valid(self, data: bytes) -> bool:
+        """Whether the published schema takes it: pydantic reads the string "nan" as a number, JSON Schema does not."""
+        from jsonschema_rs import Draft202012Validator
+
+        return Draft202012Validator(self._published["input"], offline=True).is_valid(msgspec.json.decode(data))
+
+    def writer(self, *, careful: bool) -> Callable[[Any], Any] | None:
+        return self._write_careful if careful else self._write
+
+    def _write(self, value: Any) -> Any:
+        try:
+            return Raw(self._adapter.dump_json(value, by_alias=True, warnings="error"))
+        except ValueError as error:  # PydanticSerializationError: the value is not what the type says
+            raise Misfit(str(error)) from error
+
+    def _write_careful(self, value: Any) -> Any:
+        """A value that is not of the type yet, a mapping for a model say, is made one first."""
+        try:
+            return self._write(value)
+        except Misfit as misfit:
+            try:
+                return self._write(self._adapter.validate_python(value))
+            except self._error:
+                raise misfit from None
+
+
+def is_foreign(annotation: Any) -> bool:
+    """Whether a type belongs to pydantic: one of its own, a model, or a class that tells pydantic how to read it."""
+    module = getattr(annotation, "__module__", "") or ""
+    return (
+        hasattr(annotation, "__get_pydantic_core_schema__")
+        or hasattr(annotation, "__pydantic_validator__")
+        or module.partition(".")[0] in {"pydantic", "pydantic_extra_types"}
+    )
+
+
+def _sentence(message: str) -> str:
+    return (message[:1].lower() + message[1:]).removeprefix("value error, ")
+
+
+def _pydantic(annotation: Any) -> Any:
+    try:
+        import pydantic
+    except ImportError as error:
+        raise DefinitionError(f"{annotation!r} can only be read by pydantic, which is not installed") from error
+    return pydantic
+
+
+def _is_closed(annotation: Any) -> bool:
+    """Whether a model leaves it to us what becomes of unknown keys, and this pydantic can refuse them when it reads."""
+    import inspect
+
+    from pydantic import TypeAdapter
+
+    config = getattr(annotation, "model_config", None) or getattr(annotation, "__pydantic_config__", None) or {}
+    return "extra" not in config and "extra" in inspect.signature(TypeAdapter.validate_json).parameters
+
+
+def _has_open_objects(node: Any) -> bool:
+    """Whether any object with named properties says that it takes others too."""
+    if isinstance(node, dict):
+        if "properties" in node and node.get("additionalProperties", False) is not False:
+            return True
+        return any(_has_open_objects(value) for value in node.values())
+    return isinstance(node, list) and any(_has_open_objects(item) for item in node)
+
+
+def _kinds(schema: JsonSchema) -> frozenset[Kind]:
+    target = schema
+    if ref := schema.get("$ref"):
+        target = schema.get("$defs", {}).get(ref.rpartition("/")[2], {})
+    kind = target.get("type")
+    if not isinstance(kind, str):
+        return EVERY_KIND
+    return frozenset({"number", "integer"}) if kind == "number" else frozenset({kind})  # type: ignore[arg-type]  # a JSON Schema type
+
+
+def _without_class_titles(node: JsonSchema) -> JsonSchema:
+    """Pydantic gives each class its name as a title, which says nothing that a reader needs."""
+    plain = {key: value for key, value in node.items() if key not in {"title", "$defs"}}
+    if "$defs" in node:
+        plain["$defs"] = {name: _without_class_title(name, body) for name, body in node["$defs"].items()}
+    return plain
+
+
+def _without_class_title(name: str, body: JsonSchema) -> JsonSchema:
+    return {key: value for key, value in body.items() if key != "title" or value != name}
+
+
+def _without_loose_formats(node: Any) -> Any:
+    """Pydantic writes date-times without an offset, and durations with fractions, which their formats do not allow."""
+    if isinstance(node, dict):
+        return {
+            key: _without_loose_formats(value)
+            for key, value in node.items()
+            if not (key == "format" and value in {"date-time", "time", "duration"})
+        }
+    return [_without_loose_formats(item) for item in node] if isinstance(node, list) else node
+
+
+def _close(node: JsonSchema) -> JsonSchema:
+    """Say of every object with named properties that it has no others."""
+    closed = {
+        key: {name: _close(body) for name, body in value.items()} if key == "$defs" else value
+        for key, value in node.items()
+    }
+    if "properties" in closed and "additionalProperties" not in closed:
+        closed["additionalProperties"] = False
+    return closed
+
+
+def _renamed(node: Any, renames: dict[str, str]) -> Any:
+    """The same schema, its references pointing to the new names."""
+    if isinstance(node, dict):
+        return {
+            key: f"#/$defs/{renames.get(value[8:], value[8:])}"
+            if key == "$ref" and isinstance(value, str) and value.startswith("#/$defs/")
+            else _renamed(value, renames)
+            for key, value in node.items()
+        }
+    return [_renamed(item, renames) for item in node] if isinstance(node, list) else node

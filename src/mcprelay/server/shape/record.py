@@ -1,0 +1,349 @@
+"""Shapes of objects with named fields: the arguments of a call, dataclasses, TypedDicts, NamedTuples, Structs, attrs.
+
+Whatever the class, JSON is decoded into a Struct made for the purpose, which refuses unknown keys and holds the fields'
+constraints, and the value is built from that by the class's own constructor. So every flavor is refused, coerced and
+reported alike, and what the user's constructor says still counts.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+import msgspec
+from msgspec import NODEFAULT, Raw, Struct
+
+from mcprelay.server.shape import JsonSchema, Misfit, Mode, Publisher, Reader, Shape, construct, together
+
+ABSENT: Any = object()
+"""Stands in the decoded Struct for a field that did not come."""
+
+_IMMUTABLE = (str, int, float, bool, type(None), bytes, enum.Enum)
+
+
+class Field(Struct, frozen=True, kw_only=True):
+    """One field.
+
+    Attributes:
+        name: The attribute or parameter.
+        key: The key in JSON.
+        shape: What its values are.
+        default, default_factory: What it is when it does not come; `NODEFAULT` twice means that it must come.
+        optional: It may be left out, and is then left out of the value too (TypedDict's `NotRequired`).
+        flow: Whether it is part of both directions, or only of one: fields that the constructor does not take are
+            output, and parameters of the constructor that are no fields (`InitVar`) are input.
+        omitted: It may be missing from output.
+        by_name: The constructor takes it by keyword only.
+    """
+
+    name: str
+    key: str
+    shape: Shape
+    default: Any = NODEFAULT
+    default_factory: Any = NODEFAULT
+    optional: bool = False
+    flow: Literal["both", "input", "output"] = "both"
+    omitted: bool = False
+    by_name: bool = False
+
+    @property
+    def required(self) -> bool:
+        """Whether input must have it."""
+        return not self.optional and self.default is NODEFAULT and self.default_factory is NODEFAULT
+
+    def in_mode(self, mode: Mode) -> bool:
+        """Whether it is part of this direction."""
+        return self.flow in {"both", mode}
+
+    def initial(self) -> Any:
+        """The default, made anew where a factory makes it."""
+        return self.default if self.default_factory is NODEFAULT else self.default_factory()
+
+
+class Record(Shape):
+    """An object with named fields.
+
+    Attributes:
+        fields: In the author's order. Set after construction, since a class may contain itself.
+        extra: The shape of values under any other key, or None where other keys are refused.
+        reserved: Keys that are refused even then.
+        build: Makes the value from the fields' values, in order; `ABSENT` stands for an optional one that did not come.
+    """
+
+    kinds = frozenset({"object"})
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        build: Callable[[Sequence[Any]], Any],
+        python: tuple[type, ...] = (),
+        description: str | None = None,
+        tag: tuple[str, str | int] | None = None,
+        native: bool = True,
+    ) -> None:
+        self.name = name
+        self.fields: tuple[Field, ...] = ()
+        self.extra: Shape | None = None
+        self.reserved: frozenset[str] = frozenset()
+        self.description = description
+        self.python = python
+        self._build = build
+        self._tag = tag
+        self._native = native
+        self._readers: dict[Mode, Reader] = {}
+        self._open: set[Mode] = set()
+        self._writing = False
+
+    def schema(self, to: Publisher) -> JsonSchema:
+        return to.refer(self, self.name, lambda: self.body(to))
+
+    def body(self, to: Publisher) -> JsonSchema:
+        fields = [field for field in self.fields if field.in_mode(to.mode)]
+        schema: JsonSchema = {"type": "object"}
+        if self.description:
+            schema["description"] = self.description
+        properties: JsonSchema = {}
+        if self._tag is not None:
+            key, tag = self._tag
+            properties[key] = {"type": "string" if isinstance(tag, str) else "integer", "enum": [tag]}
+        schema["properties"] = properties | {field.key: self._property(field, to) for field in fields}
+        required = [field.key for field in fields if _is_required(field, to.mode)]
+        if self._tag is not None:
+            required.insert(0, self._tag[0])
+        if required:
+            schema["required"] = required
+        if to.mode == "input":
+            schema["additionalProperties"] = False if self.extra is None else self.extra.schema(to) or True
+        if self.reserved:
+            schema["propertyNames"] = {"not": {"enum": sorted(self.reserved)}}
+        return schema
+
+    def _property(self, field: Field, to: Publisher) -> JsonSchema:
+        schema = field.shape.schema(to)
+        if to.mode == "input" and field.default is not NODEFAULT and "default" not in schema:
+            try:
+                return {**schema, "default": plain_json(field.shape, field.default)}
+            except (TypeError, ValueError):
+                return schema  # a default that JSON cannot say is not published; it still holds
+        return schema
+
+    def reader(self, mode: Mode) -> Reader:
+        if mode not in self._readers:
+            if mode in self._open:  # it contains itself: the inner one is left raw and read when it is met
+                return Reader(Raw, self.read, exact=True) if mode == "input" else Reader(Raw, exact=False)
+            self._open.add(mode)
+            try:
+                self._readers[mode] = self._make_reader(mode)
+            finally:
+                self._open.discard(mode)
+        return self._readers[mode]
+
+    def _make_reader(self, mode: Mode) -> Reader:
+        fields = [field for field in self.fields if field.in_mode(mode)]
+        readers = [field.shape.reader(mode) for field in fields]
+        mirror = self._mirror(mode, fields, readers)
+        exact = all(reader.exact for reader in readers) and self.extra is None
+        if mode == "output":
+            return Reader(mirror, None, exact)
+        if self.extra is not None:
+            return Reader(dict[str, Raw], self._lift_open(fields), exact)
+        return Reader(mirror, self.lifting(fields, readers), exact)
+
+    def _mirror(self, mode: Mode, fields: list[Field], readers: list[Reader]) -> type[Struct]:
+        """The Struct that JSON is decoded into. Its own field names are numbered, so that no name can clash with it."""
+        members: list[Any] = []
+        keys: dict[str, str] = {}
+        if self._tag is not None:
+            members.append(("tag", Literal[self._tag[1]]))
+            keys["tag"] = self._tag[0]
+        for at, (field, reader) in enumerate(zip(fields, readers, strict=True)):
+            keys[f"p{at}"] = field.key
+            members.append((f"p{at}", reader.type, *_default(field, mode, lifted=reader.lift is not None)))
+        closed = mode == "input"
+        return msgspec.defstruct(
+            self.name, members, rename=keys, forbid_unknown_fields=closed, kw_only=True, frozen=True, gc=False
+        )
+
+    def lifting(self, fields: Sequence[Field], readers: Sequence[Reader]) -> Callable[[Any], Any]:
+        """From the decoded Struct to the value."""
+        lifts = [
+            (at, field, reader.lift)
+            for at, (field, reader) in enumerate(zip(fields, readers, strict=True))
+            if reader.lift
+        ]
+        skip = 0 if self._tag is None else 1
+        build, values_of = self._build, msgspec.structs.astuple
+        if not lifts and not skip and build is tuple:  # the arguments of a call, ready as they are
+            return values_of
+        if not lifts and not skip:
+            return lambda mirror: construct(build, values_of(mirror))
+
+        def lift(mirror: Any) -> Any:
+            values = list(values_of(mirror)[skip:])
+            misfits: list[Misfit] = []
+            for at, field, lift_field in lifts:
+                try:
+                    values[at] = _lifted(field, lift_field, values[at])
+                except Misfit as misfit:
+                    misfits.append(misfit)
+            if misfits:
+                raise together(misfits)
+            return construct(build, values)
+
+        return lift
+
+    def _lift_open(self, fields: Sequence[Field]) -> Callable[[Any], Any]:
+        """The same for an object that other keys are welcome in: field by field, and the rest as a mapping at the end."""
+
+        def lift(members: dict[str, Raw]) -> Any:
+            rest = dict(members)
+            values = [_read_member(field, rest) for field in fields]
+            for key in rest.keys() & self.reserved:
+                raise Misfit("there is no such argument", (key,))
+            others = {key: _located(self.extra.read, raw, key) for key, raw in rest.items()}  # type: ignore[union-attr]
+            return construct(self._build, [*values, others])
+
+        return lift
+
+    @property
+    def _names(self) -> set[str]:
+        return {field.name for field in self.fields}
+
+    def writer(self, *, careful: bool) -> Callable[[Any], Any] | None:
+        if self._writing:
+            return self._write_again(careful=careful)
+        self._writing = True
+        try:
+            fields = [field for field in self.fields if field.in_mode("output")]
+            writes = [(field, field.shape.writer(careful=careful)) for field in fields]
+        finally:
+            self._writing = False
+        plain = self._native and not careful and all(field.name == field.key for field in fields)
+        if plain and not any(write for _, write in writes):
+            return None
+        return lambda value: self._written(value, writes)
+
+    def _write_again(self, *, careful: bool) -> Callable[[Any], Any]:
+        """The writer of a record inside itself, looked up when a value is there."""
+
+        def write(value: Any) -> Any:
+            inner = self.writer(careful=careful)
+            return value if inner is None else inner(value)
+
+        return write
+
+    def _written(self, value: Any, writes: list[tuple[Field, Callable[[Any], Any] | None]]) -> Any:
+        if self.python and not isinstance(value, self.python):
+            return value
+        written: dict[str, Any] = {} if self._tag is None else {self._tag[0]: self._tag[1]}
+        is_mapping = isinstance(value, Mapping)
+        if is_mapping:  # a mapping may have keys beyond those declared, and keeps them
+            written |= {key: item for key, item in value.items() if key not in self._names}
+        for field, write in writes:
+            member = value.get(field.name, ABSENT) if is_mapping else getattr(value, field.name, ABSENT)
+            if member is not ABSENT and member is not msgspec.UNSET:
+                written[field.key] = member if write is None else _located(write, member, field.name)
+        return written
+
+    def parts(self) -> Sequence[Shape]:
+        shapes = tuple(field.shape for field in self.fields)
+        return shapes if self.extra is None else (*shapes, self.extra)
+
+
+class Named(Shape):
+    """A type alias with a name (`type Json = …`), which may contain itself."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.target: Shape | None = None
+        self._open: set[Mode] = set()
+        self._writing = False
+
+    def settle(self, target: Shape) -> None:
+        """Say what it stands for."""
+        self.target = target
+        self.kinds = target.kinds
+        self.python = target.python
+
+    def schema(self, to: Publisher) -> JsonSchema:
+        return to.refer(self, self.name, lambda: self.body(to))
+
+    def body(self, to: Publisher) -> JsonSchema:
+        return self.target.body(to)  # type: ignore[union-attr]  # settled
+
+    def reader(self, mode: Mode) -> Reader:
+        if mode in self._open:
+            return Reader(Raw, self.read, exact=True) if mode == "input" else Reader(Raw, exact=False)
+        self._open.add(mode)
+        try:
+            return self.target.reader(mode)  # type: ignore[union-attr]  # settled
+        finally:
+            self._open.discard(mode)
+
+    def writer(self, *, careful: bool) -> Callable[[Any], Any] | None:
+        if self._writing:
+            return None
+        self._writing = True
+        try:
+            return self.target.writer(careful=careful)  # type: ignore[union-attr]  # settled
+        finally:
+            self._writing = False
+
+    def parts(self) -> Sequence[Shape]:
+        return () if self.target is None else (self.target,)
+
+
+def plain_json(shape: Shape, value: Any) -> Any:
+    """A Python value as plain JSON values, as this shape writes it.
+
+    Raises:
+        TypeError, ValueError: It has no JSON form.
+    """
+    if value is None or type(value) in (str, int, bool):
+        return value
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{value} has no JSON form")
+    write = shape.writer(careful=True)
+    data = msgspec.json.encode(value if write is None else write(value))
+    return msgspec.json.decode(data)
+
+
+def _is_required(field: Field, mode: Mode) -> bool:
+    return field.required if mode == "input" else not (field.optional or field.omitted)
+
+
+def _default(field: Field, mode: Mode, *, lifted: bool) -> tuple[Any, ...]:
+    if _is_required(field, mode):
+        return ()
+    if lifted or field.optional or mode == "output":
+        return (ABSENT,)
+    if field.default_factory is not NODEFAULT:
+        return (msgspec.field(default_factory=field.default_factory),)
+    if isinstance(field.default, _IMMUTABLE):
+        return (field.default,)
+    return (msgspec.field(default_factory=field.initial),)
+
+
+def _lifted(field: Field, lift: Callable[[Any], Any], value: Any) -> Any:
+    if value is ABSENT:
+        return ABSENT if field.optional else field.initial()
+    return _located(lift, value, field.key)
+
+
+def _read_member(field: Field, members: dict[str, Raw]) -> Any:
+    raw = members.pop(field.key, None)
+    if raw is not None:
+        return _located(field.shape.read, raw, field.key)
+    if field.required:
+        raise Misfit("is missing", (field.key,))
+    return ABSENT if field.optional else field.initial()
+
+
+def _located(step: Callable[[Any], Any], value: Any, key: str | int) -> Any:
+    try:
+        return step(value)
+    except Misfit as misfit:
+        raise misfit.below(key) from misfit

@@ -1,0 +1,146 @@
+"""What there is to call: functions, methods, partial objects, wrappers, callable objects, classes with `__call__`.
+
+A target says how a callable is called, named and described, and where its annotations are to be read. Nothing here
+reads them.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from mcprelay.errors import DefinitionError
+from mcprelay.server.shape.scope import Scope, scope_of_function
+
+_NO_NAMES: Mapping[str, Any] = {}
+
+
+class Target(Struct, frozen=True, kw_only=True):
+    """A callable, looked at once.
+
+    Attributes:
+        call: What is called, or None where an instance is needed first (`owner` says of what).
+        owner: The class whose instance is needed first, or None.
+        signature: Its parameters, without the one that an instance fills.
+        scope: Where the names in its annotations are found.
+        name: What it is called.
+        doc: Its docstring, or None.
+        place: `file:line` of it, for messages; empty where nobody knows.
+        is_async: Whether calling it gives something to await.
+        is_generator: Whether calling it gives a generator.
+    """
+
+    call: Callable[..., Any] | None
+    owner: type | None
+    signature: inspect.Signature
+    scope: Scope
+    name: str
+    doc: str | None
+    place: str
+    is_async: bool
+    is_generator: bool
+
+
+def target_of(
+    function: Any, *, owner: type | None = None, name: str | None = None, names: Mapping[str, Any] = _NO_NAMES
+) -> Target:
+    """Look at a callable.
+
+    Args:
+        function: A function, bound method, partial object, wrapper, callable object, or a class with `__call__`.
+        owner: The class that `function` was taken from, where it still lacks its instance.
+        name: What to call it; its own name unless given.
+        names: Names that an annotation may use beyond those of its module.
+
+    Raises:
+        DefinitionError: It cannot be called, has no name, or has a signature that Python cannot tell.
+    """
+    if isinstance(function, classmethod):
+        raise DefinitionError("a classmethod is registered through its class: put the decorator on top of nothing else")
+    if isinstance(function, staticmethod):
+        function, owner = function.__func__, None
+    if isinstance(function, type):
+        function, owner, given = _own_call(function), function, function.__name__
+    else:
+        given = _name_of(function)
+    body = _body(function)
+    inner = inspect.unwrap(body)
+    called = name or given
+    if called == "<lambda>":
+        raise DefinitionError(f"a lambda has no name; give it one with name=… ({_place(inner)})")
+    return Target(
+        call=None if owner is not None else function,
+        owner=owner,
+        signature=_signature(function, called, skip=owner is not None),
+        scope=scope_of_function(inner, names),
+        name=called,
+        doc=_doc(function, body, inner, owner),
+        place=_place(inner),
+        is_async=inspect.iscoroutinefunction(body),
+        is_generator=inspect.isgeneratorfunction(body) or inspect.isasyncgenfunction(body),
+    )
+
+
+def _own_call(cls: type) -> Any:
+    """The `__call__` that instances of a class have."""
+    for base in cls.__mro__:
+        if "__call__" in vars(base):
+            return vars(base)["__call__"]
+    raise DefinitionError(f"{cls.__name__} has no __call__, so its instances cannot be called")
+
+
+def _body(function: Any) -> Any:
+    """The function that runs, behind partial objects, methods and callable objects; wrappers are left on."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    if inspect.isroutine(function) or isinstance(function, type):
+        return getattr(function, "__func__", function)
+    if not callable(function):
+        raise DefinitionError(f"{function!r} cannot be called")
+    if hasattr(function, "__wrapped__"):  # an object that stands for a function, as caches are
+        return function
+    return _own_call(type(function))
+
+
+def _name_of(function: Any) -> str:
+    while isinstance(function, functools.partial):
+        function = function.func
+    name = getattr(function, "__name__", None)
+    return name if isinstance(name, str) else type(function).__name__
+
+
+def _doc(function: Any, body: Any, inner: Any, owner: type | None) -> str | None:
+    """The docstring: the function's, else that of the class whose instances are called."""
+    own = getattr(body, "__doc__", None) or getattr(inner, "__doc__", None)
+    if own is not None:
+        return str(own)
+    cls = owner if owner is not None else None if inspect.isroutine(function) else type(function)
+    return None if cls is None or cls is functools.partial else cls.__doc__
+
+
+def _signature(function: Any, name: str, *, skip: bool) -> inspect.Signature:
+    try:
+        if sys.version_info >= (3, 14):
+            import annotationlib
+
+            signature = inspect.signature(function, annotation_format=annotationlib.Format.FORWARDREF)
+        else:
+            signature = inspect.signature(function)
+    except (ValueError, TypeError) as error:
+        raise DefinitionError(f"{name} has no signature that Python can tell: {error}") from error
+    if not skip:
+        return signature
+    first, *others = signature.parameters.values()
+    if first.kind is inspect.Parameter.VAR_POSITIONAL:
+        others = [first, *others]
+    return signature.replace(parameters=others)
+
+
+def _place(function: Any) -> str:
+    code = getattr(function, "__code__", None)
+    return "" if code is None else f"{code.co_filename}:{code.co_firstlineno}"
