@@ -62,17 +62,18 @@ class LineChannel:
         raise line
 
     async def _arrival(self) -> None:
-        if self._waiter is not None:
+        if self._waiter is not None and not self._waiter.done():
             raise LocalFault("receive() is awaited by another task already")
         self._held = 0
         if self._paused:
             self._paused = False
             self._source.resume()
-        self._waiter = self._loop.create_future()
+        self._waiter = waiter = self._loop.create_future()
         try:
-            await self._waiter
+            await waiter
         finally:
-            self._waiter = None
+            if self._waiter is waiter:
+                self._waiter = None
 
     def _feed(self, chunk: bytes) -> None:
         if self._ended:
@@ -81,9 +82,11 @@ class LineChannel:
             self._ready += self._splitter.end()
             self._input_ended()
             return
-        self._ready += self._splitter.feed(chunk)
-        if not self._ready:
+        ready = self._ready
+        ready += self._splitter.feed(chunk)
+        if not ready:
             return
+        self._outlet.eager = len(ready) == 1
         self._held += len(chunk)
         if self._held > READ_AHEAD and not self._paused:
             self._paused = True
@@ -111,7 +114,7 @@ class LineChannel:
         """Send one message as a line; line breaks inside become spaces, which in JSON mean the same.
 
         Suspends only while more than the high-water mark waits. What is sent in one turn of the loop is written
-        together at its end, so a message may break after `send` returned: `handed` tells which did.
+        together at its end, so the channel may break after `send` returned: `handed` tells what had left by then.
 
         Raises:
             NotSent: No byte of the message left, and none will.

@@ -13,7 +13,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from mcprelay.errors import NotSent
-from mcprelay.stdio.source import pollable
+from mcprelay.stdio.source import is_write_end, pollable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,11 +29,13 @@ class Outlet:
         handed: How many lines were handed to the descriptor, in whole or in part, since the beginning. The n-th line
             that was put is still in this process if and only if `handed < n`.
         lost: Why nothing can be sent any more, or None while it can.
+        eager: The next line is written at once instead of at the end of the loop turn. Who answers one message at a
+            time sets it for each: a turn of the loop costs as much as the write.
     """
 
     __slots__ = (
         "_base", "_block", "_drained", "_fd", "_high_water", "_lines", "_loop", "_offset", "_on_lost", "_pollable",
-        "_put", "_scheduled", "_size", "_starts", "_waiting", "handed", "lost",
+        "_put", "_scheduled", "_size", "_starts", "_waiting", "_watched", "eager", "handed", "lost",
     )  # fmt: skip
 
     def __init__(
@@ -51,6 +53,10 @@ class Outlet:
         self._pollable = pollable(fd)
         if self._pollable:
             os.set_blocking(fd, False)
+        # A pipe that nobody reads any more is found out even while there is nothing to write.
+        self._watched = is_write_end(fd)
+        if self._watched:
+            loop.add_reader(fd, self._hung_up)
         self._lines: list[bytes] = []  # put, not yet in a block
         self._put = 0
         self._size = 0  # bytes that wait, line ends included
@@ -62,6 +68,7 @@ class Outlet:
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._drained: asyncio.Future[None] | None = None
         self.handed = 0
+        self.eager = True
         self.lost: str | None = None
 
     @property
@@ -75,22 +82,32 @@ class Outlet:
         Raises:
             NotSent: The descriptor is closed or broken.
         """
-        if self.lost is not None:
-            raise NotSent(f"not sent: {self.lost}")
+        self._check()
         if b"\n" in line or b"\r" in line:
             line = line.replace(b"\n", b" ").replace(b"\r", b" ")
-        if not self._scheduled:
-            self._schedule()
+        at_once = not self._scheduled and self._start()
         self._lines.append(line)
         self._size += len(line) + 1
         self._put += 1
+        if at_once:
+            self.flush()
+            if self.handed < self._put:
+                self._check()
         return self._put
 
-    def _schedule(self) -> None:
+    def _check(self) -> None:
+        if self.lost is not None:
+            raise NotSent(f"not sent: {self.lost}")
+
+    def _start(self) -> bool:
+        """Whether the first line of this turn is to be written at once; if not, it will be at the end of the turn."""
         if self._loop.is_closed():
             raise NotSent("not sent: the event loop that the channel was opened in is closed")
-        self._loop.call_soon(self.flush)
-        self._scheduled = True
+        eager, self.eager = self.eager and not self._size, False
+        if not eager:
+            self._loop.call_soon(self._flush_scheduled)
+            self._scheduled = True
+        return eager
 
     async def room(self) -> None:
         """Wait for one's turn to put a line, in the order of the calls.
@@ -112,9 +129,12 @@ class Outlet:
             if not turn.done():
                 turn.set_result(None)
 
+    def _flush_scheduled(self) -> None:
+        self._scheduled = False
+        self.flush()
+
     def flush(self) -> None:
         """Write what waits, as far as the descriptor takes it."""
-        self._scheduled = False
         if self._block is None and self._lines and self.lost is None:
             self._write_lines()
         if self._waiting:
@@ -168,17 +188,21 @@ class Outlet:
                 break
         return written, None
 
+    def _hung_up(self) -> None:
+        self.lose("the other side closed its input")
+
     def lose(self, reason: str) -> None:
         """Give up what waits; every later `put` raises `NotSent` with this reason."""
         if self.lost is None:
             self.lost = reason
-            if self._block is not None:
-                self._block = None
-                if not self._loop.is_closed():
-                    self._loop.remove_writer(self._fd)
+            blocked, self._block = self._block is not None, None
             self._lines = []
             self._size = 0
             if not self._loop.is_closed():
+                if blocked:
+                    self._loop.remove_writer(self._fd)
+                if self._watched:
+                    self._loop.remove_reader(self._fd)
                 self._settle()
                 self._next_turn()
                 self._on_lost()

@@ -55,6 +55,16 @@ def pollable(fd: int) -> bool:
     return os.name == "posix" and (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode))
 
 
+def is_write_end(fd: int) -> bool:
+    """Whether `fd` is the end of a pipe that can only be written. The loop calls it readable when nobody reads it."""
+    if os.name != "posix":
+        return False
+    import fcntl
+
+    only_writes = fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_ACCMODE == os.O_WRONLY
+    return only_writes and stat.S_ISFIFO(os.fstat(fd).st_mode)
+
+
 class PolledSource:
     """A pipe or a socket, read when the loop says that there is something."""
 
