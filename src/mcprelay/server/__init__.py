@@ -12,6 +12,7 @@ from mcprelay import revisions
 from mcprelay.errors import ConfigurationError
 from mcprelay.revisions import Feature, Revision
 from mcprelay.server.catalog import Catalog
+from mcprelay.server.container import Container
 from mcprelay.server.context import Context
 from mcprelay.server.dispatch import Dispatcher
 from mcprelay.server.limits import Limits
@@ -57,6 +58,7 @@ class Server:
         ttl_ms: For how many milliseconds clients may keep lists and resources.
         cache_scope: Whether what they keep may serve others too.
         strict: Whether arguments must have exactly their types: `"3"` is no integer then.
+        container: Makes the instances of handler classes; without one there is one instance per class (see `bind`).
         state_keys: Secrets that seal the state of calls that ask questions, the first of which seals. Give the same
             ones to every worker and across restarts; without them a key is made for this process.
         sealer: Seals that state instead of the keys.
@@ -82,6 +84,7 @@ class Server:
         ttl_ms: int = 0,
         cache_scope: CacheScope = "private",
         strict: bool = False,
+        container: Callable[[type], Any] | None = None,
         state_keys: Sequence[str | bytes] | None = None,
         sealer: Sealer | None = None,
         allowed_hosts: Sequence[str] | None = None,
@@ -105,9 +108,11 @@ class Server:
             self.limits.state_seconds,
         )
         self.changes = Changes()
-        self.catalog = Catalog(self.changes.publish)
+        self._derived: ServerCapabilities | None = None
+        self.catalog = Catalog(self._catalog_changed)
         for shelf in self.catalog.shelves:
             shelf.page_size = self.limits.page_size
+        self.container = Container(container)
         self.threads = ThreadPool(self.limits.worker_threads)
         self.dispatcher = Dispatcher(self)
         self.started = False
@@ -224,7 +229,7 @@ class Server:
         """
         from mcprelay.server.element import tool_entry
 
-        self.catalog.tools.add(tool_entry(self, function, options), replace=replace)
+        self.catalog.tools.add(tool_entry(self, function, **options), replace=replace)
 
     def add_resource(self, uri: str, function: Any, *, replace: bool = False, **options: Any) -> None:
         """Offer a resource, or a template where the URI has `{variables}` named like the function's parameters.
@@ -235,9 +240,9 @@ class Server:
         from mcprelay.server.element import resource_entry, template_entry
 
         if "{" in uri:
-            self.catalog.templates.add(template_entry(self, uri, function, options), replace=replace)
+            self.catalog.templates.add(template_entry(self, uri, function, **options), replace=replace)
         else:
-            self.catalog.resources.add(resource_entry(self, uri, function, options), replace=replace)
+            self.catalog.resources.add(resource_entry(self, uri, function, **options), replace=replace)
 
     def add_prompt(self, function: Any, *, replace: bool = False, **options: Any) -> None:
         """Offer a prompt.
@@ -247,7 +252,7 @@ class Server:
         """
         from mcprelay.server.element import prompt_entry
 
-        self.catalog.prompts.add(prompt_entry(self, function, options), replace=replace)
+        self.catalog.prompts.add(prompt_entry(self, function, **options), replace=replace)
 
     def remove_tool(self, name: str) -> None:
         """Stop offering a tool. Raises `KeyError` for an unknown one."""
@@ -260,6 +265,10 @@ class Server:
     def remove_prompt(self, name: str) -> None:
         """Stop offering a prompt. Raises `KeyError` for an unknown one."""
         self.catalog.prompts.remove(name)
+
+    def bind(self, interface: type, implementation: Any) -> None:
+        """Say what stands for a type in the constructors of handler classes: a class, or an instance."""
+        self.container.bind(interface, implementation)
 
     def middleware(self, layer: F) -> F:
         """Put `async def layer(call, call_next)` around every call. The first registered is the outermost.
@@ -284,6 +293,11 @@ class Server:
         """What is declared: as given, or as what is registered makes it."""
         if self._declared is not None:
             return self._declared
+        if self._derived is None:
+            self._derived = self._derive()
+        return self._derived
+
+    def _derive(self) -> ServerCapabilities:
         catalog = self.catalog
         completes = len(catalog.prompts) or len(catalog.templates)
         resources = len(catalog.resources) or len(catalog.templates)
@@ -294,6 +308,10 @@ class Server:
             completions={} if completes else None,
             logging={},
         )
+
+    def _catalog_changed(self, notice: str) -> None:
+        self._derived = None
+        self.changes.publish(notice)
 
     def capabilities_in(self, revision: Revision) -> ServerCapabilities:
         """The same, as a revision has it."""

@@ -55,6 +55,21 @@ if TYPE_CHECKING:
 logger = logging.getLogger("mcprelay.server")
 
 _COMPLETIONS_SHOWN = 100
+_GATES = {
+    "tools/list": "tools",
+    "tools/call": "tools",
+    "resources/list": "resources",
+    "resources/read": "resources",
+    "resources/templates/list": "resources",
+    "resources/subscribe": "resources",
+    "resources/unsubscribe": "resources",
+    "prompts/list": "prompts",
+    "prompts/get": "prompts",
+    "completion/complete": "completions",
+    "logging/setLevel": "logging",
+}
+"""The capability that a server must have declared to be asked this."""
+
 _COMPLETE = b'"resultType":"complete"'
 _INPUT_REQUIRED = b'"resultType":"input_required"'
 
@@ -106,7 +121,12 @@ class Dispatcher:
         self._chain = chain
 
     async def _route(self, call: Call) -> Outcome:
-        return await self._routes[call.method.name](call)
+        name = call.method.name
+        capability = _GATES.get(name)
+        if capability is not None and getattr(self._server.capabilities, capability) is None:
+            why = f"Method not found: {name} (this server has no {capability})"
+            raise ProtocolError(call.revision.code(Fault.METHOD_NOT_FOUND), why)
+        return await self._routes[name](call)
 
     async def handle(self, call: Call) -> Answer:
         """The answer to a call. Raises nothing but `asyncio.CancelledError`."""

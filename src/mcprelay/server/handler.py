@@ -1,0 +1,78 @@
+"""Running a compiled callable: on the loop or in a thread, with what is injected, for questions in rounds."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import inspect
+from typing import TYPE_CHECKING, Any
+
+from mcprelay.server.context import Context
+from mcprelay.server.depends import Scope, provide_context
+from mcprelay.server.results import collect
+from mcprelay.server.resume import Interview
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mcprelay.server import Server
+    from mcprelay.server.call import Call
+    from mcprelay.server.signature import Compiled
+
+    Finish = Callable[[Any], Any]
+
+
+class Handler:
+    """A compiled callable, ready to run for one server."""
+
+    def __init__(self, server: Server, compiled: Compiled, *, inline: bool) -> None:
+        self._server = server
+        self._compiled = compiled
+        self._on_loop = compiled.is_async or inline
+        self._providers = tuple(injection.token for injection in compiled.injections)
+        self._only_context = all(provider is provide_context for provider in self._providers)
+        self._thunk = compiled.call if compiled.owner is None else None
+
+    def _call(self) -> Any:
+        """The thunk; of a handler class, on the instance that the container makes."""
+        if self._thunk is None:
+            owner = self._compiled.owner
+            assert owner is not None, "a callable without an owner has a thunk"  # noqa: S101 - the compiler's promise
+            self._thunk = self._compiled.on(self._server.container.get(owner))
+        return self._thunk
+
+    async def run(self, call: Call, values: Any, finish: Finish) -> Any:
+        """Run it, and make what it returned into a result while its dependencies are still open."""
+        if not self._providers:
+            return finish(await self._invoke(values, ()))
+        interview = Interview(call, self._server.state_keys)
+        context = Context(call, self._server, interview)
+        if not self._on_loop:
+            context.enter_thread(asyncio.get_running_loop())
+
+        async def body() -> Any:
+            if self._only_context:
+                return finish(await self._invoke(values, (context,) * len(self._providers)))
+            async with contextlib.AsyncExitStack() as stack:
+                scope = Scope(self._server, context, stack)
+                injected = tuple([await provider(scope) for provider in self._providers])
+                return finish(await self._invoke(values, injected))
+
+        return await interview.run(body)
+
+    async def _invoke(self, values: Any, injected: tuple[Any, ...]) -> Any:
+        function = self._thunk or self._call()
+        if self._on_loop:
+            value = function(values, injected)
+        elif self._compiled.is_generator and not inspect.isasyncgenfunction(function):
+            value = await self._server.threads.run(lambda: _drained(function(values, injected)))
+        else:
+            value = await self._server.threads.run(lambda: function(values, injected))
+        if self._compiled.is_async or hasattr(value, "__await__"):
+            value = await value
+        return await collect(value) if hasattr(value, "__aiter__") else value
+
+
+def _drained(value: Any) -> Any:
+    """A generator's items, read in the thread that made it."""
+    return list(value) if inspect.isgenerator(value) else value
