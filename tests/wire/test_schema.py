@@ -244,6 +244,14 @@ def test_a_small_schema_that_means_a_huge_one_is_refused(schema):
     assert caught.value.limit == "schema_work"
 
 
+@pytest.mark.parametrize("use", [Validator, well_formed, plain])
+def test_a_schema_that_only_a_compiler_unfolds_is_refused_before_it_is_compiled(use):
+    shelf = {f"d{i}": {"allOf": [{"$ref": f"#/$defs/d{i + 1}"}] * 2, "unevaluatedProperties": False} for i in range(14)}
+    schema = {"properties": {"b": {"$ref": "#/$defs/d0"}}, "$defs": {**shelf, "d14": {}}}
+    with pytest.raises(SchemaRefused, match="compiling the schema takes more work: schema_work"):
+        use(schema)
+
+
 def test_a_schema_that_multiplies_only_with_the_depth_of_a_value_is_refused_for_such_a_value():
     validator = Validator({"properties": {"a": {"anyOf": [{"$ref": "#"}, {"$ref": "#"}]}}, "required": ["a"]})
     assert validator.check(nested(3, 1)) == []

@@ -27,6 +27,12 @@ def test_what_watches_the_schemas_beside_it_counts_them_again():
     assert count(Document(schema), {}, pairs=100).steps == 1 + 3
 
 
+def test_what_a_compiler_unfolds_is_counted_with_every_reference_followed():
+    inner = {"allOf": [{"$ref": "#/$defs/a"}, {"$ref": "#/$defs/a"}], "unevaluatedItems": False}
+    schema = {"items": inner, "$defs": {"a": {"not": LEAF}}}
+    assert appraise(Document(schema)).building == 1 + 3 * 2 * (1 + 2)
+
+
 def test_recursion_makes_the_work_depend_on_the_value():
     schema = {"pattern": "^a", "items": {"$ref": "#"}}
     load = appraise(Document(schema))

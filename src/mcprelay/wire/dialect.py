@@ -17,7 +17,7 @@ from mcprelay.wire.gemini import reduced
 from mcprelay.wire.inline import inlined
 from mcprelay.wire.reference import Node, Schema, mapped
 from mcprelay.wire.restore import member_names, without_fill, without_names
-from mcprelay.wire.schema import DEFAULT_LIMITS, SchemaLimits, inspect, well_formed
+from mcprelay.wire.schema import DEFAULT_LIMITS, SchemaLimits, well_formed
 from mcprelay.wire.strict import Lost, Strict
 
 MemberRule = Literal["any", "anthropic", "gemini"]
@@ -88,8 +88,7 @@ def gemini(schema: Node, *, limits: SchemaLimits = DEFAULT_LIMITS) -> Rewritten:
 
 def _prepared(schema: Node, limits: SchemaLimits) -> tuple[Node, list[str]]:
     """The schema without references, as an object schema with `properties`, since arguments are always an object."""
-    inspect(schema, limits=limits)
-    well_formed(schema)
+    well_formed(schema, limits=limits)
     made, changes = inlined(schema, growth=limits.schema_bytes // 4)
     if made.get("type") != "object":
         made = {"type": "object", **{keyword: value for keyword, value in made.items() if keyword != "type"}}

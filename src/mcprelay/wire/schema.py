@@ -18,7 +18,7 @@ from msgspec import Struct
 from mcprelay.wire.pattern import Loosened, engine, patterns, runnable
 from mcprelay.wire.reference import Document, Schema, SchemaRefused
 from mcprelay.wire.violation import Violation, violations
-from mcprelay.wire.workload import MAX_CHAIN, appraise, count
+from mcprelay.wire.workload import MAX_CHAIN, Load, appraise, count
 
 _ITEMIZED = 5_000
 """Steps up to which errors are told one by one: each costs some 25 µs, in places where a mere no costs nanoseconds."""
@@ -79,11 +79,9 @@ class Validator:
         limits: SchemaLimits = DEFAULT_LIMITS,
         values: Literal["hidden", "shown"] = "hidden",
     ) -> None:
-        inspect(schema, limits=limits)
         self._limits = limits
         self._values = values
-        self._document = Document(schema)
-        self._load = appraise(self._document)
+        self._document, self._load = _appraised(schema, limits)
         self._steps({})  # what even this value is too much for can never be checked
         self.changes, self._compiled = _compiled(schema)
 
@@ -145,12 +143,13 @@ def inspect(schema: Schema, *, limits: SchemaLimits = DEFAULT_LIMITS) -> Weight:
     return weight
 
 
-def well_formed(schema: Schema) -> None:
-    """See that a schema keeps the form of its draft.
+def well_formed(schema: Schema, *, limits: SchemaLimits = DEFAULT_LIMITS) -> None:
+    """See that a schema is within the limits and keeps the form of its draft.
 
     Raises:
         SchemaRefused: It does not, or names a draft that is unknown here.
     """
+    _appraised(schema, limits)
     _compiled(schema)  # not `jsonschema_rs.meta`, which fetches whatever `$schema` names
 
 
@@ -207,6 +206,16 @@ def _length(text: Any) -> int:
         except UnicodeEncodeError:
             raise SchemaRefused("a text holds half of a surrogate pair") from None
     return len(text)
+
+
+def _appraised(schema: Schema, limits: SchemaLimits) -> tuple[Document, Load]:
+    """The schema as a document, measured in every way that needs no value."""
+    inspect(schema, limits=limits)
+    document = Document(schema)
+    load = appraise(document)
+    if load.building > limits.schema_work:
+        raise _over("schema_work", limits.schema_work, "compiling the schema takes more work")
+    return document, load
 
 
 def _over(limit: str, allowed: int, what: str) -> SchemaRefused:

@@ -38,10 +38,12 @@ class Load(Struct, frozen=True, kw_only=True):
     Attributes:
         steps: Upper bound of the steps for each single value, or None where recursion makes it depend on the value.
         patterns: Upper bound of the regular expressions run on each single string; where recursive, how many there are.
+        building: Upper bound of what a compiler unfolds for `unevaluated…` keywords, which follow every reference.
     """
 
     steps: int | None
     patterns: int
+    building: int
 
 
 class Count(Struct, frozen=True, kw_only=True):
@@ -59,15 +61,18 @@ def appraise(document: Document) -> Load:
             other, or a reference cannot be followed.
     """
     if isinstance(document.root, bool):
-        return Load(steps=1, patterns=0)
+        return Load(steps=1, patterns=0, building=0)
     graph = _graph(document.root, document)
+    within = {key: (node, [lead for lead in leads if lead[0]]) for key, (node, leads) in graph.items()}
+    inner_order = _order(within, [node for node, _ in graph.values()])
+    if inner_order is None:
+        raise SchemaRefused("a reference in the schema leads back to itself without entering the value")
+    building = _unfolded(inner_order, within)
     order = _order(graph, [document.root])
     if order is None:
-        within = {key: (node, [lead for lead in leads if lead[0]]) for key, (node, leads) in graph.items()}
-        if _order(within, [node for node, _ in graph.values()]) is None:
-            raise SchemaRefused("a reference in the schema leads back to itself without entering the value")
-        return Load(steps=None, patterns=sum(_patterns(node) for node, _ in graph.values()))
-    return _paths(order, graph)
+        return Load(steps=None, patterns=sum(_patterns(node) for node, _ in graph.values()), building=building)
+    steps, patterns = _paths(order, graph)
+    return Load(steps=steps, patterns=patterns, building=building)
 
 
 def count(document: Document, value: Any, *, pairs: int) -> Count | None:
@@ -126,8 +131,20 @@ def _order(graph: _Graph, starts: list[Node]) -> list[Node] | None:
     return order
 
 
-def _paths(order: list[Node], graph: _Graph) -> Load:
-    """Sum over all ways that lead to each schema."""
+def _unfolded(order: list[Node], within: _Graph) -> int:
+    """What lies beside all `unevaluated…` keywords, with every reference followed."""
+    size: dict[int, int] = {}
+    total = 0
+    for node in reversed(order):
+        again = _again(node)
+        below = sum(size[id(inner)] for _, inner in within[id(node)][1])
+        size[id(node)] = min(MOST, 1 + again * below)
+        total += size[id(node)] if again > 1 else 0
+    return min(MOST, total)
+
+
+def _paths(order: list[Node], graph: _Graph) -> tuple[int, int]:
+    """The steps and the patterns, summed over all ways that lead to each schema."""
     ways = {id(order[0]): (1, 1)}
     steps = patterns = 0
     for node in order:
@@ -138,14 +155,18 @@ def _paths(order: list[Node], graph: _Graph) -> Load:
         patterns = min(MOST, patterns + times * _patterns(node))
         for same, inner in graph[id(node)][1]:
             before, deepest = ways.get(id(inner), (0, 0))
-            more = times * (AGAIN if same and not _AGAIN_KEYWORDS.isdisjoint(node) else 1)
+            more = times * (_again(node) if same else 1)
             ways[id(inner)] = (min(MOST, before + more), max(deepest, chain + 1))
-    return Load(steps=steps, patterns=patterns)
+    return steps, patterns
 
 
 def weight(node: Node) -> int:
     """The steps that a schema's own keywords take: long lists inside it are walked."""
     return 1 + sum(len(node[name]) for name in _BULKY if isinstance(node.get(name), list | dict)) // 16
+
+
+def _again(node: Node) -> int:
+    return 1 if _AGAIN_KEYWORDS.isdisjoint(node) else AGAIN
 
 
 def _patterns(node: Node) -> int:
@@ -166,7 +187,7 @@ def _sum(node: Node, at: Any, inner: _Inner, done: dict[_Pair, tuple[int, int]])
 
 def _pairs(document: Document, node: Node, at: Any) -> Iterator[tuple[Node, Any, int]]:
     """The pairs that a validator walks because it walks this one, and how often."""
-    again = 1 if _AGAIN_KEYWORDS.isdisjoint(node) else AGAIN
+    again = _again(node)
     for schema in document.references(node):
         if isinstance(schema, dict):
             yield schema, at, again
