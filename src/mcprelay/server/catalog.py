@@ -189,7 +189,7 @@ class Shelf:
         if shadow is not None:
             logger.debug("the %s %r registered by hand shadows the one that was discovered", self.kind, entry.key)
         kept[entry.key] = entry
-        self._touch()
+        self.touch()
 
     def remove(self, key: str) -> None:
         """Take an entry off the shelf.
@@ -201,7 +201,7 @@ class Shelf:
             raise KeyError(f"there is no {self.kind} {key!r}")
         self._by_hand.pop(key, None)
         self._found.pop(key, None)
-        self._touch()
+        self.touch()
 
     def switch(self, keys: Iterable[str], state: bool) -> None:  # noqa: FBT001 - the state is the argument
         """Serve these entries, or stop serving them.
@@ -218,15 +218,16 @@ class Shelf:
             for entry in entries:
                 entry.enabled = state
         if changed:
-            self._touch()
+            self.touch()
 
     def drop_found(self) -> None:
         """Forget everything that was discovered."""
         if self._found:
             self._found.clear()
-            self._touch()
+            self.touch()
 
-    def _touch(self) -> None:
+    def touch(self) -> None:
+        """Something about the entries changed: forget the pages, and tell everyone."""
         self._served = None
         self._pages.clear()
         self._changed(self)

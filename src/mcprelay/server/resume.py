@@ -80,6 +80,7 @@ class Interview:
         self.parked: dict[str, InputRequest] = {}
         self._task: asyncio.Task[Any] | None = None
         self._ended = False
+        self._misuse: ConfigurationError | None = None
         self._count = 0
         self.replays = call.revision.has(Feature.MRTR) and call.method.answerable
         self.state = self._resumed() if self.replays else self._fresh()
@@ -141,14 +142,16 @@ class Interview:
             raise ProtocolError(code, why, {"requiredCapabilities": capability})
 
     def _check_digest(self, key: str, request: InputRequest) -> None:
+        """A key names one question: in this round, and the same one as in the rounds before."""
+        digest = hashlib.sha256(_encode(msgspec.to_builtins(request))).hexdigest()[:32]
         if key in self.parked:
             msg = f"two questions of this call have the key {key!r}: give each its own key="
-            raise ConfigurationError(msg)
-        digest = hashlib.sha256(_encode(msgspec.to_builtins(request))).hexdigest()[:32]
-        known = self.state.questions.setdefault(key, digest)
-        if known != digest:
+        elif self.state.questions.setdefault(key, digest) != digest:
             msg = f"the question {key!r} is not the one that was asked in an earlier round: its answer would not fit"
-            raise ConfigurationError(msg)
+        else:
+            return
+        self._misuse = ConfigurationError(msg)
+        raise self._misuse
 
     async def _ask_back(self, request: InputRequest, decode: Callable[[Raw], Any]) -> Any:
         shaped = self.call.revision.shape(request)
@@ -192,6 +195,8 @@ class Interview:
             outcome = None  # what a body makes of being ended is not an error of its own
         if not self.parked:
             return outcome
+        if self._misuse is not None:
+            raise self._misuse
         if task is not None and task.cancelling():
             task.uncancel()
         return self._question()
