@@ -110,10 +110,18 @@ def context() -> dict[str, Any]:
     return value
 
 
-def fill_in(question: Any) -> dict[str, Any]:
-    """Answer a form with its defaults."""
-    properties = question.schema.get("properties", {})
-    return {name: field["default"] for name, field in properties.items() if "default" in field}
+SAMPLES: dict[str, Any] = {"string": "conformance", "integer": 1, "number": 1.5, "boolean": True, "array": []}
+
+
+def fill_in(question: Any) -> Any:
+    """Answer a form: each field with its default, or with something of its type."""
+    if question.mode == "url":
+        return question.accept()
+    values = {
+        name: field.get("default", field.get("enum", [SAMPLES.get(field.get("type", ""))])[0])
+        for name, field in question.fields.items()
+    }
+    return question.accept(values)
 
 
 async def main(url: str) -> None:
@@ -122,7 +130,12 @@ async def main(url: str) -> None:
     run = SCENARIOS.get(name)
     if run is None:
         raise SystemExit(f"nothing is written for the scenario {name}")
-    async with Client(url) as client:
+    handlers: dict[str, Any] = {
+        "on_elicit": fill_in,
+        "on_sample": lambda _: "A sampled answer.",
+        "on_roots": ["file:///conformance"],
+    }
+    async with Client(url, **handlers) as client:
         await run(client)
 
 

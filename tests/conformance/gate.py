@@ -14,6 +14,7 @@ import json
 import shlex
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -74,7 +75,7 @@ def _list(suite: Suite, sides: tuple[Side, ...], versions: list[str], only: str)
 
 def _runs(suite: Suite, sides: tuple[Side, ...], versions: list[str], options: argparse.Namespace) -> Iterator[Run]:
     if "server" in sides:
-        with nullcontext(options.url) if options.url else _served() as url:
+        with nullcontext(options.url) if options.url else _served(suite.results / "server.log") as url:
             for version in versions:
                 yield from _server_runs(suite, url, version, options.only)
     if "client" in sides:
@@ -95,23 +96,31 @@ def _client_runs(suite: Suite, command: str, versions: list[str], options: argpa
 
 
 @contextmanager
-def _served() -> Iterator[str]:
-    """The server fixture for as long as it is needed; its first line of output is its address."""
+def _served(log: Path) -> Iterator[str]:
+    """The server fixture for as long as it is needed. Its first line is its address; what it logs goes to a file."""
     command = [sys.executable, str(HERE / "server.py"), "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("wb") as errors, subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors) as process:
         assert process.stdout is not None
+        overdue = threading.Timer(START_TIMEOUT, process.kill)
+        overdue.start()
         try:
-            with ThreadPoolExecutor(1) as pool:
-                line = pool.submit(process.stdout.readline).result(START_TIMEOUT).strip()
+            line = process.stdout.readline().decode().strip()
+            overdue.cancel()
             if not line.startswith("http://"):
-                raise SystemExit(f"the server fixture did not start: {shlex.join(command)} said {line!r}")
+                raise SystemExit(f"the server fixture did not start: {shlex.join(command)}\n{log.read_text()[-2000:]}")
             yield line.replace("127.0.0.1", "localhost")
         finally:
-            process.terminate()
-            try:
-                process.wait(5)
-            except subprocess.TimeoutExpired:
-                process.kill()
+            overdue.cancel()
+            _end(process)
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    process.terminate()
+    try:
+        process.wait(5)
+    except subprocess.TimeoutExpired:
+        process.kill()
 
 
 # --------------------------------------------------------------------------------------------------------- reporting
@@ -132,6 +141,8 @@ def _report(suite: Suite, verdicts: list[Verdict], idle: list[Exemption], second
         _report_wrong(verdict)
     for entry in idle:
         print(f"\nexpected.toml: {entry.side} {entry.scenario} {', '.join(entry.versions)} matches no scenario")
+    if any(verdict.run.side == "server" for verdict in wrong):
+        print(f"\nwhat the server fixture wrote is in {suite.results / 'server.log'}")
     good = bool(verdicts) and not wrong and not idle
     print(f"\nconformance: {'as expected' if good else 'NOT as expected'} ({len(verdicts)} runs, {seconds:.0f} s)")
     return 0 if good else 1
