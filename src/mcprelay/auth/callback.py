@@ -50,6 +50,7 @@ class CallbackServer:
         self._state: str | None = None
         self._server: asyncio.Server | None = None
         self._answer: asyncio.Future[str] | None = None
+        self._visitors: set[asyncio.Task[None]] = set()
 
     @property
     def authority(self) -> str:
@@ -74,9 +75,7 @@ class CallbackServer:
         self._answer = asyncio.get_running_loop().create_future()
         for candidate in [port] if port else [*self._ports(preferred), 0]:
             with contextlib.suppress(OSError):
-                self._server = await asyncio.start_server(
-                    self._serve, self._bind_to, candidate, limit=_LONGEST_HEAD, reuse_address=False
-                )
+                self._server = await asyncio.start_server(self._serve, self._bind_to, candidate, limit=_LONGEST_HEAD)
                 self.port = self._server.sockets[0].getsockname()[1]
                 return
         raise ConfigurationError(f"port {port} of {self.host} is taken, and the redirect URI needs it")
@@ -104,27 +103,35 @@ class CallbackServer:
         return await self._answer
 
     async def aclose(self) -> None:
-        """Stop listening."""
-        if self._server is not None:
-            self._server.close()
-            if self._answer is not None:
-                self._answer.cancel()
-            await self._server.wait_closed()
+        """Stop listening, and hang up on whoever is still connected."""
+        if self._server is None:
+            return
+        self._server.close()
+        if self._answer is not None:
+            self._answer.cancel()
+        for visitor in self._visitors:
+            visitor.cancel()
+        await asyncio.gather(*self._visitors, return_exceptions=True)
+        await self._server.wait_closed()
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(
-            OSError, ValueError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError
-        ):
+    def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        visitor = asyncio.create_task(self._receive(reader, writer))
+        self._visitors.add(visitor)
+        visitor.add_done_callback(self._visitors.discard)
+
+    async def _receive(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
             async with asyncio.timeout(_PATIENCE):
                 head = await reader.readuntil(b"\r\n\r\n")
                 url = self._wanted(head.decode("latin-1"))
                 writer.write(_page("200 OK", _DONE) if url else _page("404 Not Found", _NOT_HERE))
                 await writer.drain()
-                if url and self._answer is not None and not self._answer.done():
-                    self._answer.set_result(url)
-        writer.close()
-        with contextlib.suppress(OSError):
-            await writer.wait_closed()
+            if url and self._answer is not None and not self._answer.done():
+                self._answer.set_result(url)
+        except (OSError, ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            return  # a visitor that is no browser; the wait goes on (a timeout is an OSError)
+        finally:
+            writer.close()
 
     def _wanted(self, head: str) -> str | None:
         """The URL asked for, when it is the answer that is waited for.
