@@ -61,7 +61,11 @@ class ChildChannel(LineChannel):
         self._exit: asyncio.Future[None] = self._loop.create_future()
         self._patience: asyncio.TimerHandle | None = None
         self._errors: Source | None = open_source(errors, stderr.feed, loop=self._loop) if errors >= 0 else None
-        group.watch(self._exited, loop=self._loop)
+        try:
+            group.watch(self._exited, loop=self._loop)
+        except BaseException:
+            self._release()
+            raise
 
     @classmethod
     async def spawn(
@@ -97,11 +101,7 @@ class ChildChannel(LineChannel):
         """
         kept = Stderr(tail_bytes=stderr_bytes, on_line=stderr if callable(stderr) else None)
         group = process.start(command, env=child_environment(env), cwd=cwd, capture_stderr=stderr != "inherit")
-        try:
-            return cls(group, message_bytes=message_bytes, high_water=high_water, stderr=kept, grace=grace)
-        except BaseException:
-            _abandon(group, os.getpid())
-            raise
+        return cls(group, message_bytes=message_bytes, high_water=high_water, stderr=kept, grace=grace)
 
     @property
     def pid(self) -> int:
@@ -126,7 +126,8 @@ class ChildChannel(LineChannel):
     def _exited(self) -> None:
         if self._errors is not None:
             self._errors.finish()
-        self._outlet.lose(f"the process had exited with code {self.exit_code}")
+        self._outlet.lose(reason := f"the process had exited with code {self.exit_code}")
+        self._outlet.lost = reason  # which says more than that the pipe broke
         # All that the child wrote is in the pipe by now, whoever else may hold the pipe open.
         self._source.finish()
         if self._patience is not None:
