@@ -211,7 +211,7 @@ async def test_a_token_endpoint_that_wants_another_nonce_every_time_is_left(make
 
 async def test_the_key_survives_a_restart_and_refreshes(make, clock):
     issuer = BoundIssuer()
-    network, server, _ = world(BoundResource(), issuer)
+    network, _server, _ = world(BoundResource(), issuer)
     store = MemoryStore()
     await call(make(network, store=store).bind(MCP, sender=network), network)
     clock.now += 4000

@@ -117,7 +117,7 @@ def test_an_error_without_the_right_state_is_not_shown():
 
 
 def test_an_error_of_the_server_itself_is_shown_cleaned():
-    with pytest.raises(Rejected, match="answered access_denied: no\u200b?  ?thanks") as caught:
+    with pytest.raises(Rejected, match=r"answered access_denied: no +thanks") as caught:
         answer(question(), callback(error="access_denied", error_description="no\u202e\nthanks"))
     assert caught.value.error.error == "access_denied"
 

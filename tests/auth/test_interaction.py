@@ -135,7 +135,7 @@ async def test_a_fixed_port_that_is_taken_is_named():
 
 def test_answers_are_taken_on_this_machine_only():
     with pytest.raises(ConfigurationError, match="on this machine only"):
-        CallbackServer(host="0.0.0.0")
+        CallbackServer(host="0.0.0.0")  # noqa: S104 - refused
     with pytest.raises(ConfigurationError, match="begin with a slash"):
         CallbackServer(path="callback")
 

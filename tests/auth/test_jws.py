@@ -4,7 +4,7 @@ import json
 import jwt
 import pytest
 from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import ec, ed25519, ed448, rsa
+from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, rsa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -106,7 +106,7 @@ def test_keys_that_sign_no_token_are_refused():
     with pytest.raises(ConfigurationError, match="signs no token"):
         SigningKey(pem(ec.generate_private_key(ec.SECP256K1())))
     with pytest.raises(ConfigurationError, match="1024 bits"):
-        SigningKey(pem(rsa.generate_private_key(65537, 1024)))
+        SigningKey(pem(rsa.generate_private_key(65537, 1024)))  # noqa: S505 - refused
     with pytest.raises(ConfigurationError, match="algorithm='RS256' does not fit"):
         SigningKey(KEYS["ES256"], algorithm="RS256")
 

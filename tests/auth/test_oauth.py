@@ -11,7 +11,7 @@ from tests.auth.world import ISSUER, MCP, Issuer, Resource, World, answer, call,
 
 
 async def test_a_refused_call_is_sent_again_with_a_token(make):
-    network, resource, issuer = world()
+    network, resource, _issuer = world()
     outcome = await call(make(network).bind(MCP, sender=network), network)
     assert outcome.status == 200
     assert header(resource.calls[-1], "authorization") == "Bearer token-1"
@@ -33,7 +33,7 @@ async def test_nothing_is_asked_before_the_server_asks(make):
 
 
 async def test_the_next_call_shows_the_token_at_once(make):
-    network, resource, issuer = world()
+    network, _resource, _issuer = world()
     credentials = make(network).bind(MCP, sender=network)
     await call(credentials, network)
     before = len(network.requests)
@@ -72,7 +72,7 @@ async def test_the_registration_says_native_and_asks_for_refresh_tokens(make):
 
 
 async def test_several_refused_calls_make_one_login(make):
-    network, resource, issuer = world()
+    network, _resource, issuer = world()
     credentials = make(network).bind(MCP, sender=network)
     outcomes = await asyncio.gather(*(call(credentials, network) for _ in range(8)))
     assert {outcome.status for outcome in outcomes} == {200}
@@ -108,7 +108,7 @@ async def test_a_token_about_to_expire_is_renewed_before_it_is_shown(make, clock
 
 
 async def test_a_short_lived_token_is_not_renewed_all_the_time(make, clock):
-    network, resource, issuer = world()
+    network, _resource, issuer = world()
     issuer.grants["expires_in"] = 20
     credentials = make(network).bind(MCP, sender=network)
     await call(credentials, network)
@@ -137,7 +137,7 @@ async def test_several_calls_refused_at_once_make_one_refresh(make):
 
 
 async def test_several_calls_with_an_expired_token_make_one_refresh(make, clock):
-    network, resource, issuer = world()
+    network, _resource, issuer = world()
     issuer.rotating = True
     credentials = make(network).bind(MCP, sender=network)
     await call(credentials, network)
@@ -150,7 +150,7 @@ async def test_several_calls_with_an_expired_token_make_one_refresh(make, clock)
 
 
 async def test_a_refresh_works_after_a_restart_without_discovery_or_a_person(make, clock):
-    network, resource, issuer = world()
+    network, _resource, _issuer = world()
     store = MemoryStore()
     await call(make(network, store=store).bind(MCP, sender=network), network)
     clock.now += 4000
@@ -162,7 +162,7 @@ async def test_a_refresh_works_after_a_restart_without_discovery_or_a_person(mak
 async def test_a_confidential_client_refreshes_after_a_restart_with_its_secret(make, clock):
     issuer = Issuer(token_endpoint_auth_methods_supported=["client_secret_post"])
     issuer.registered = {"client_secret": "hush-hush"}
-    network, resource, _ = world(None, issuer)
+    network, _resource, _ = world(None, issuer)
     store = MemoryStore()
     await call(make(network, store=store).bind(MCP, sender=network), network)
     clock.now += 4000
@@ -209,7 +209,7 @@ async def test_a_failed_early_renewal_shows_the_token_that_there_is(make, clock)
 
 
 async def test_a_token_that_another_process_has_renewed_is_taken_over(make, clock):
-    network, resource, issuer = world()
+    network, _resource, issuer = world()
     issuer.rotating = True
     store = MemoryStore()
     one, other = (make(network, store=store).bind(MCP, sender=network) for _ in range(2))
@@ -223,7 +223,7 @@ async def test_a_token_that_another_process_has_renewed_is_taken_over(make, cloc
 
 
 async def test_a_call_that_is_cancelled_does_not_lose_the_renewed_token(make, clock):
-    network, resource, issuer = world()
+    network, _resource, issuer = world()
     issuer.rotating = True
     auth = make(network)
     credentials = auth.bind(MCP, sender=network)
@@ -519,7 +519,7 @@ async def test_addresses_that_are_not_public_are_refused_wherever_metadata_names
     with pytest.raises(AuthorizationRequired, match=leads_to):
         await call(make(network, resolver=resolver).bind(MCP, sender=network), network)
     for name in ("token_endpoint", "registration_endpoint", "authorization_endpoint"):
-        network, _, issuer = world(None, Issuer(**{name: "https://inside.example/x"}))
+        network, _, _issuer = world(None, Issuer(**{name: "https://inside.example/x"}))
         with pytest.raises(AuthorizationRequired, match=leads_to):
             await call(make(network, resolver=resolver).bind(MCP, sender=network), network)
         assert network.sent_to("inside.example") == []

@@ -2,7 +2,6 @@ import asyncio
 import json
 import os
 import stat
-import subprocess
 import sys
 import types
 
@@ -117,9 +116,10 @@ asyncio.run(main(*sys.argv[1:]))
 async def test_changes_of_several_processes_are_all_kept(file):
     source = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     writers = [
-        subprocess.Popen([sys.executable, "-c", WRITER, str(file.path), name], env=source) for name in ("a", "b")
+        await asyncio.create_subprocess_exec(sys.executable, "-c", WRITER, str(file.path), name, env=source)
+        for name in ("a", "b")
     ]
-    assert [await asyncio.to_thread(writer.wait, 60) for writer in writers] == [0, 0]
+    assert [await writer.wait() for writer in writers] == [0, 0]
     assert len(json.loads(file.path.read_text())) == 40
 
 

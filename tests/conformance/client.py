@@ -95,12 +95,6 @@ async def return_schema(client: Client) -> None:
     await client.call_tool("json_schema_echo", {"schema": tools["json_schema_2020_12_tool"].input_schema})
 
 
-async def call_first_tool(client: Client) -> None:
-    """What every authorization scenario does once it may."""
-    tools = await client.list_tools()
-    await client.call_tool(tools[0].name, {})
-
-
 # --------------------------------------------------------------------------------------------------------- surroundings
 
 
@@ -127,7 +121,12 @@ def fill_in(question: Any) -> Any:
 async def main(url: str) -> None:
     """Run the scenario that the suite asks for."""
     name = os.environ["MCP_CONFORMANCE_SCENARIO"]
+    auth = None
     run = SCENARIOS.get(name)
+    if name.startswith("auth/"):
+        import client_auth  # type: ignore[import-not-found]  # beside this program, which is started by its path
+
+        auth, run = client_auth.credentials(name, context()), client_auth.run(name)
     if run is None:
         raise SystemExit(f"nothing is written for the scenario {name}")
     handlers: dict[str, Any] = {
@@ -135,7 +134,7 @@ async def main(url: str) -> None:
         "on_sample": lambda _: "A sampled answer.",
         "on_roots": ["file:///conformance"],
     }
-    async with Client(url, **handlers) as client:
+    async with Client(url, auth=auth, **handlers) as client:
         await run(client)
 
 
