@@ -89,7 +89,7 @@ def _check_name(name: Any) -> None:
     if not isinstance(name, str) or not name:
         raise DefinitionError(f"a tool's name is a string that is not empty, not {name!r}")
     if len(name) > NAME_LENGTH:
-        raise DefinitionError(f"the tool name {name[:40]!r}… has {len(name)} characters; at most {NAME_LENGTH} are allowed")
+        raise DefinitionError(f"the tool name {name[:40]!r}… has {len(name)} characters; {NAME_LENGTH} are allowed")
     bad = sorted(set(name) - _NAME_CHARACTERS)
     if bad:
         raise DefinitionError(

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from mcprelay.wire.jsonrpc import ErrorObject
 
 _UNSUPPORTED = NEWEST.code(Fault.UNSUPPORTED_REVISION)
-_MODERN_CODES = frozenset({_UNSUPPORTED, NEWEST.code(Fault.HEADER_MISMATCH), NEWEST.code(Fault.MISSING_CAPABILITY)})
+HEADER_MISMATCH = NEWEST.code(Fault.HEADER_MISMATCH)
+_MODERN_CODES = frozenset({_UNSUPPORTED, HEADER_MISMATCH, NEWEST.code(Fault.MISSING_CAPABILITY)})
 _REFUSED_UNSEEN = frozenset({jsonrpc.METHOD_NOT_FOUND, jsonrpc.INVALID_PARAMS, jsonrpc.INVALID_REQUEST})
 _OTHER_WIRE = frozenset({400, 404, 405, 406, 409, 410, 415, 422, 501})
 """Statuses of a server that does not speak this wire. 401, 403, 407, 408, 413, 429 say something else."""
@@ -81,6 +82,11 @@ def is_modern(error: ErrorObject, status: int | None = None) -> bool:
     return error.code in _MODERN_CODES or (status == 404 and error.code == jsonrpc.METHOD_NOT_FOUND)
 
 
+def is_unsupported(error: ErrorObject) -> bool:
+    """Whether the error says that the server does not speak the revision of the request."""
+    return error.code == _UNSUPPORTED
+
+
 def after_error(
     error: ErrorObject,
     *,
@@ -114,6 +120,11 @@ def after_error(
 def after_status(status: int, *, offered: Sequence[Revision]) -> Next:
     """What an HTTP status without a JSON-RPC error means to a client that does not know the server's era yet."""
     return _handshake(offered) if status in _OTHER_WIRE else SURFACE
+
+
+def after_foreign(offered: Sequence[Revision]) -> Next:
+    """What an answer to `server/discover` means that is not a `DiscoverResult`: the server is of the older era."""
+    return _handshake(offered)
 
 
 def after_discover(supported: Sequence[str], *, offered: Sequence[Revision]) -> Next:

@@ -1,0 +1,525 @@
+"""`Client`: call any MCP server, and know what happened."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, overload
+
+import msgspec
+
+from mcprelay import revisions
+from mcprelay.client import handshake, listing
+from mcprelay.client.answer import Asked, prompt_answer, reader
+from mcprelay.client.argument import encode, encode_object
+from mcprelay.client.cache import READ, Cache
+from mcprelay.client.caller import Caller
+from mcprelay.client.connection import Connection
+from mcprelay.client.ear import Ear
+from mcprelay.client.face import Face
+from mcprelay.client.handler import Handlers
+from mcprelay.client.listening import Listening
+from mcprelay.client.memory import SHARED, Memory
+from mcprelay.client.outcome import Refused, Result, Succeeded
+from mcprelay.client.party import Party
+from mcprelay.client.progress import Hearing
+from mcprelay.client.question import InputRequired
+from mcprelay.client.setting import DEFAULTS, Settings
+from mcprelay.client.shelf import Shelf
+from mcprelay.client.target import HttpOptions, target_of
+from mcprelay.client.toolbox import Toolbox, header_fault
+from mcprelay.client.tooling import Tooling
+from mcprelay.contract import Contract
+from mcprelay.errors import ConfigurationError, NeedsInput
+from mcprelay.revisions import Era
+from mcprelay.types import (
+    CompleteResult,
+    Completion,
+    GetPromptResult,
+    Implementation,
+    Prompt,
+    ReadResourceResult,
+    Resource,
+    ResourceTemplate,
+    SubscriptionFilter,
+    Tool,
+)
+
+if TYPE_CHECKING:
+    import os
+    import ssl as tls
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from types import TracebackType
+    from typing import Self, Unpack
+
+    from msgspec import Raw
+
+    from mcprelay.auth import Auth
+    from mcprelay.client.call import Call
+    from mcprelay.client.courier import Fields
+    from mcprelay.client.handler import OnElicit, OnRoots, OnSample
+    from mcprelay.client.listing import Walk
+    from mcprelay.client.option import CallOptions, TimeOptions
+    from mcprelay.client.progress import OnLog, OnProgress
+    from mcprelay.client.question import Outcome
+    from mcprelay.client.retry import Retry
+    from mcprelay.ports import Channel, Sender
+    from mcprelay.types import ClientCapabilities, LogLevel
+
+__all__ = ["Client"]
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+_read_resource = reader(ReadResourceResult)
+_read_completion = reader(CompleteResult)
+_TOOLS_CHANGED = "notifications/tools/list_changed"
+
+
+class Client:
+    """One server, as its client sees it. May be used by many tasks of one event loop at once.
+
+    `async with client:`, or `connect()` and `aclose()`, in any task. A client that was closed can be opened again.
+
+    Args:
+        target: An address (`https://…`), a command (a list of strings), a `Server` of this process or anything else
+            with a `connect()` that gives a `Channel`, or a `Channel`.
+        auth: Over HTTP: a bearer token, or an `Auth` that gets tokens.
+        headers: Over HTTP: more headers, or a function that gives them for each request. The protocol's own cannot be
+            set.
+        env: Of a command: variables beside the few that are safe to inherit.
+        cwd: Of a command: its working directory.
+        stderr: Of a command: what becomes of its standard error: `"tail"` keeps the end for errors, `"inherit"` shows
+            it, a function gets each line.
+        client_info: Name and version that the server sees.
+        capabilities: What the server may ask for. What the handlers answer, when left out; in the stateless era forms
+            and addresses too, because a question without a handler is handed to the caller.
+        on_elicit: Answers questions to a person.
+        on_sample: Answers questions to a model.
+        on_roots: The folders that the server may work in: a list, or a function.
+        on_progress: Hears of the progress of every call that has no `on_progress` of its own.
+        on_log: Hears of log messages that no call hears of itself.
+        log_level: From which level on.
+        retry: When failed calls are sent again; never, when left out.
+        settings: Limits and waits; single ones can be given by name (`request_timeout=5`).
+        revision: The only protocol revision to speak, by its name.
+        sender: The HTTP client, in place of the one on aiohttp. It is closed with this client.
+        proxy: The URL of an HTTP proxy.
+        ssl: How TLS is done: custom authorities, a client certificate.
+        trust_env: Whether proxies named by the environment are used.
+        allow_plaintext: Whether credentials may go over plain HTTP to another machine.
+        cache: Where fresh results are kept; clients of one loop may share one.
+        memory: Where the eras of servers are remembered; the process shares one.
+        check_output: Whether structured content is checked against the output schema of a tool that was listed.
+
+    Raises:
+        ConfigurationError: Something of this cannot be.
+    """
+
+    def __init__(
+        self,
+        target: str | Sequence[str] | Channel | Any,
+        *,
+        auth: str | Auth | None = None,
+        headers: Fields | None = None,
+        env: Mapping[str, str] | None = None,
+        cwd: str | os.PathLike[str] | None = None,
+        stderr: Literal["tail", "inherit"] | Callable[[str], None] = "tail",
+        client_info: Implementation | None = None,
+        capabilities: ClientCapabilities | None = None,
+        on_elicit: OnElicit | None = None,
+        on_sample: OnSample | None = None,
+        on_roots: OnRoots | None = None,
+        on_progress: OnProgress | None = None,
+        on_log: OnLog | None = None,
+        log_level: LogLevel | None = None,
+        retry: Retry | None = None,
+        settings: Settings = DEFAULTS,
+        revision: str | None = None,
+        sender: Sender | None = None,
+        proxy: str | None = None,
+        ssl: tls.SSLContext | None = None,
+        trust_env: bool = False,
+        allow_plaintext: bool = False,
+        cache: Cache | None = None,
+        memory: Memory | None = None,
+        check_output: bool = True,
+        **limits: float,
+    ) -> None:
+        self.settings = _with(settings, limits)
+        self._party = Party(
+            info=client_info or Implementation("mcprelay", _version()),
+            handlers=Handlers(elicit=on_elicit, sample=on_sample, roots=on_roots),
+            settings=self.settings,
+            offered=_offered(revision),
+            capabilities=capabilities,
+            changed=self._changed,
+            on_log=None if on_log is None else Hearing(on_log),
+            log_level=log_level,
+        )
+        http = HttpOptions(sender=sender, proxy=proxy, ssl=ssl, trust_env=trust_env, allow_plaintext=allow_plaintext)
+        self._target = target_of(target, auth=auth, headers=headers, env=env, cwd=cwd, stderr=stderr, http=http)
+        self._connection = Connection(self._target, self._party, memory or SHARED)
+        self._caller = Caller(self._connection, self._party, retry=retry, on_progress=on_progress)
+        self._cache = cache
+        self._shelf = Shelf(self._caller, cache=self._kept, server=self._target.name, authorization=auth or id(self))
+        self._toolbox = Toolbox()
+        self._tooling = Tooling(self._caller, self._toolbox, refresh=self._refresh, check_output=check_output)
+        self._ear = Ear(self._caller)
+
+    def __repr__(self) -> str:
+        return f"Client({self._target.name!r})"
+
+    # --- lifetime
+
+    async def connect(self) -> Self:
+        """Connect. Over HTTP nothing is sent before the first call; a child process is started and greeted.
+
+        Raises:
+            CallFailed: There is no connection, or nothing in common to speak.
+            LocalFault: The client is open in another event loop.
+        """
+        await self._connection.open()
+        return self
+
+    async def aclose(self) -> None:
+        """Let go of everything: calls that wait fail, a child process ends. Twice is once."""
+        for listening in list(self._ear.open):
+            await listening.aclose()
+        await self._connection.close()
+
+    async def __aenter__(self) -> Self:
+        return await self.connect()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    # --- the server
+
+    @property
+    def server(self) -> Face:
+        """What is known of the server: name, capabilities, instructions, revision. `discover` asks for it."""
+        link = self._connection.current
+        return Face() if link is None else link.face
+
+    async def discover(self, **times: Unpack[TimeOptions]) -> Face:
+        """Ask the server what it is. In the handshake era it has said so when the connection was made.
+
+        Raises:
+            CallFailed: It did not answer.
+        """
+        call = self._caller.call(handshake.DISCOVER, **times)
+        link = await self._connection.link(call)
+        if link.revision is None or link.revision.era is Era.STATELESS:
+            result = await self._caller.send(call)
+            if link.revision is not None and link.revision.era is Era.STATELESS:
+                handshake.discovered(link, result, call)
+        return self.server
+
+    # --- tools
+
+    @overload
+    async def call_tool(
+        self, tool: Contract[Any, T], arguments: Any = None, **options: Unpack[CallOptions]
+    ) -> Result[T]: ...
+    @overload
+    async def call_tool(
+        self, tool: str, arguments: Any = None, *, output: type[T], **options: Unpack[CallOptions]
+    ) -> Result[T]: ...
+    @overload
+    async def call_tool(
+        self, tool: str, arguments: Any = None, *, output: None = None, **options: Unpack[CallOptions]
+    ) -> Result[Any]: ...
+    async def call_tool(
+        self,
+        tool: str | Contract[Any, Any],
+        arguments: Any = None,
+        *,
+        output: Any = None,
+        **options: Unpack[CallOptions],
+    ) -> Result[Any]:
+        """Call a tool.
+
+        Exactly one request is sent where the server is of the newest era: no list is asked for.
+
+        Args:
+            tool: Its name, or its contract (`define`).
+            arguments: A mapping, or a value of the contract's input type.
+            output: The type of the value; any JSON when left out.
+            options: See `CallOptions`.
+
+        Returns:
+            The value, with content and metadata.
+
+        Raises:
+            ToolError: The tool said no; its content is inside.
+            NeedsInput: It asks something that no handler answers; the question is inside.
+            CallFailed: There is no answer, and `evidence` says whether it may have run.
+            ConfigurationError: The call cannot be sent as it is. Nothing was.
+        """
+        outcome = await self._tooling.call(tool, arguments, output, options)
+        if type(outcome) is Succeeded:
+            return outcome
+        if isinstance(outcome, InputRequired):
+            raise _needs_input(outcome)
+        assert isinstance(outcome, Refused), "there is no other outcome"  # noqa: S101 - `Outcome` has three
+        raise outcome.error
+
+    async def try_call_tool(
+        self,
+        tool: str | Contract[Any, T],
+        arguments: Any = None,
+        *,
+        output: type[T] | None = None,
+        **options: Unpack[CallOptions],
+    ) -> Outcome[T]:
+        """Call a tool, and get a refusal or a question as a value: `match` on `Succeeded`, `Refused`, `InputRequired`.
+
+        Arguments as for `call_tool`.
+
+        Raises:
+            CallFailed: There is no answer.
+            ConfigurationError: The call cannot be sent as it is. Nothing was.
+        """
+        return await self._tooling.call(tool, arguments, output, options)
+
+    def list_tools(self, *, fresh: bool = False, **options: Unpack[CallOptions]) -> Walk[Tool]:
+        """The server's tools: `await` it for all of them, `async for` them as they come.
+
+        Over HTTP a tool whose `x-mcp-header` annotations are wrong is left out (`Listing.excluded`).
+
+        Args:
+            fresh: Ask the server, whatever the cache has.
+            options: See `CallOptions`; a `timeout` is for each page, a `deadline` for all of them.
+
+        Raises:
+            CallFailed: A page failed; what was read before is in `partial`.
+        """
+        admit = header_fault if self._target.mirrors else _admit
+        return self._shelf.walk(listing.TOOLS, admit=admit, done=self._toolbox.replace, fresh=fresh, options=options)
+
+    def list_resources(self, *, fresh: bool = False, **options: Unpack[CallOptions]) -> Walk[Resource]:
+        """The server's resources, as `list_tools` does."""
+        return self._shelf.walk(listing.RESOURCES, admit=_admit, done=_done, fresh=fresh, options=options)
+
+    def list_resource_templates(self, *, fresh: bool = False, **options: Unpack[CallOptions]) -> Walk[ResourceTemplate]:
+        """The server's resource templates, as `list_tools` does."""
+        return self._shelf.walk(listing.TEMPLATES, admit=_admit, done=_done, fresh=fresh, options=options)
+
+    def list_prompts(self, *, fresh: bool = False, **options: Unpack[CallOptions]) -> Walk[Prompt]:
+        """The server's prompts, as `list_tools` does."""
+        return self._shelf.walk(listing.PROMPTS, admit=_admit, done=_done, fresh=fresh, options=options)
+
+    # --- resources, prompts, completion
+
+    async def read_resource(
+        self, uri: str, *, fresh: bool = False, **options: Unpack[CallOptions]
+    ) -> ReadResourceResult:
+        """Read a resource, from the cache while the server calls it fresh.
+
+        Raises:
+            NeedsInput: The server asks something that no handler answers.
+            CallFailed: It cannot be read. An unknown resource is a `RemoteError`.
+        """
+        kept = None if fresh else self._shelf.recall_resource(uri)
+        if kept is not None:
+            return _read_resource(kept)  # type: ignore[no-any-return]
+        call = self._caller.call(READ, b'"uri":%b' % encode(uri), name=uri, **options)
+        return await self._answered(call, self._reading(uri))  # type: ignore[no-any-return]
+
+    def _reading(self, uri: str) -> Callable[[Raw], Any]:
+        """Reads a resource, and keeps it, unless it was made of answers (utilities/caching, "Cache Key")."""
+        first = True
+
+        def read(result: Raw) -> Any:
+            nonlocal first
+            answer = _read_resource(result)
+            if first and not isinstance(answer, Asked):
+                self._shelf.keep(READ, uri, result)
+            first = False
+            return answer
+
+        return read
+
+    async def get_prompt(
+        self, name: str, arguments: Mapping[str, str] | None = None, **options: Unpack[CallOptions]
+    ) -> GetPromptResult:
+        """Get a prompt. Its arguments are strings.
+
+        Raises:
+            NeedsInput: The server asks something that no handler answers.
+            CallFailed: It cannot be had.
+            ConfigurationError: An argument is no string.
+        """
+        for key, value in (arguments or {}).items():
+            if not isinstance(value, str):
+                raise ConfigurationError(f"the argument {key!r} of a prompt is a string, not {value!r}")
+        members = b'"name":%b' % encode(name)
+        if arguments:
+            members += b',"arguments":%b' % encode_object(arguments, what="arguments")
+        call = self._caller.call("prompts/get", members, name=name, **options)
+        return await self._answered(call, prompt_answer)  # type: ignore[no-any-return]
+
+    async def complete(
+        self,
+        reference: str | Prompt | ResourceTemplate,
+        argument: str,
+        value: str = "",
+        *,
+        context: Mapping[str, str] | None = None,
+        **options: Unpack[CallOptions],
+    ) -> Completion:
+        """What an argument of a prompt, or of a resource template, may be completed to.
+
+        Args:
+            reference: The prompt or template; a string with `://` in it is a template, another is a prompt's name.
+            argument: The argument's name.
+            value: What is typed so far.
+            context: The arguments that are filled in already.
+            options: See `CallOptions`.
+
+        Raises:
+            CallFailed: There is no answer.
+        """
+        params: dict[str, Any] = {"ref": _reference(reference), "argument": {"name": argument, "value": value}}
+        if context:
+            params["context"] = {"arguments": dict(context)}
+        call = self._caller.call("completion/complete", encode_object(params, what="arguments")[1:-1], **options)
+        answer: CompleteResult = await self._answered(call, _read_completion)
+        return answer.completion
+
+    async def _answered(self, call: Call, read: Callable[[Raw], Any]) -> Any:
+        outcome = await self._outcome(call, read)
+        if isinstance(outcome, Succeeded):
+            return outcome.value
+        raise _needs_input(outcome)
+
+    async def _outcome(self, call: Call, read: Callable[[Raw], Any]) -> Any:
+        answer, call = await self._caller.converse(call, read)
+        if isinstance(answer, Asked):
+            return self._caller.asked(call, answer, lambda again: self._outcome(again, read))
+        return Succeeded(answer, meta=getattr(answer, "meta", None) or {})
+
+    # --- anything else
+
+    async def request(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        name: str | None = None,
+        **options: Unpack[CallOptions],
+    ) -> Any:
+        """Send any request, and give its result as plain data.
+
+        Args:
+            method: The method.
+            params: Its params, without what the client itself puts into `_meta`.
+            name: What the `Mcp-Name` header mirrors, for a method of an extension.
+            options: See `CallOptions`.
+
+        Raises:
+            CallFailed: There is no result.
+            ConfigurationError: It cannot be sent as it is. Nothing was.
+        """
+        given = dict(params or {})
+        options["meta"] = {**given.pop("_meta", {}), **(options.get("meta") or {})} or None
+        known = revisions.NEWEST.method(method)
+        if name is None and known is not None and known.mirror is not None:
+            name = given.get(known.mirror)
+        call = self._caller.call(method, encode_object(given, what="params")[1:-1], name=name, **options)
+        result = await self._caller.send(call)
+        return self._caller.read(call, result, msgspec.json.decode)
+
+    def listen(
+        self,
+        *,
+        tools: bool = False,
+        prompts: bool = False,
+        resources: bool = False,
+        updates: Iterable[str] = (),
+        reconnect: bool = False,
+    ) -> Listening:
+        """Hear of changes: `async with client.listen(tools=True) as events: async for event in events: ...`.
+
+        Args:
+            tools: Changes of the list of tools.
+            prompts: Changes of the list of prompts.
+            resources: Changes of the lists of resources and templates.
+            updates: URIs of resources whose changes matter.
+            reconnect: Listen again when the connection is lost. Everything is told as changed then, because what
+                happened meanwhile is not known.
+
+        Raises:
+            ConfigurationError: Nothing is asked for.
+        """
+        wanted = SubscriptionFilter(
+            tools_list_changed=tools,
+            prompts_list_changed=prompts,
+            resources_list_changed=resources,
+            resource_subscriptions=tuple(updates),
+        )
+        most = int(self.settings.pending_events)
+        return Listening(wanted, begin=self._ear.listen, pending_events=most, again=reconnect)
+
+    # --- inside
+
+    def _kept(self) -> Cache:
+        if self._cache is None:
+            clock = asyncio.get_running_loop().time
+            self._cache = Cache(entries=int(self.settings.cache_entries), now=clock)
+        return self._cache
+
+    def _changed(self, notice: str, uri: str | None) -> None:
+        self._shelf.changed(notice, uri)
+        if notice == _TOOLS_CHANGED:
+            self._toolbox.forget()
+        self._ear.heard(notice, uri)
+
+    async def _refresh(self, deadline: float | None) -> None:
+        await self.list_tools(fresh=True, deadline=deadline)
+
+
+def _with(settings: Settings, limits: Mapping[str, float]) -> Settings:
+    unknown = sorted(limits.keys() - set(Settings.__struct_fields__))
+    if unknown:
+        raise ConfigurationError(f"{unknown[0]!r} is neither an option of Client nor one of its Settings")
+    return msgspec.structs.replace(settings, **limits) if limits else settings
+
+
+def _offered(revision: str | None) -> Sequence[revisions.Revision]:
+    if revision is None:
+        return tuple(revisions.ALL.values())
+    found = revisions.find(revision)
+    if found is None:
+        raise ConfigurationError(f"revision: {revision!r} is none of {', '.join(revisions.ALL)}")
+    return (found,)
+
+
+def _version() -> str:
+    from mcprelay import __version__
+
+    return __version__
+
+
+def _admit(_: Any) -> str | None:
+    return None
+
+
+def _done(_: Any) -> None:
+    """Nothing is remembered of this list."""
+
+
+def _reference(reference: str | Prompt | ResourceTemplate) -> dict[str, str]:
+    if isinstance(reference, Prompt):
+        return {"type": "ref/prompt", "name": reference.name}
+    if isinstance(reference, ResourceTemplate):
+        return {"type": "ref/resource", "uri": reference.uri_template}
+    if "://" in reference:
+        return {"type": "ref/resource", "uri": reference}
+    return {"type": "ref/prompt", "name": reference}
+
+
+def _needs_input(asked: InputRequired[Any]) -> NeedsInput:
+    return NeedsInput(asked, f"the server asks, and no handler answers: {asked.message}")

@@ -1,0 +1,169 @@
+"""A server's result, read: strictly where it can be, block by block where one of them is not known.
+
+Knows the members that every result may have (`resultType`, questions and state) and the shapes of contents and lists.
+Knows no wire and calls nobody. What cannot be read is a `ValueError` that says where.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType, field
+
+from mcprelay.types import ContentBlock, GetPromptResult, InputRequest, PromptMessage, Role, Unknown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mcprelay.client.outcome import Block
+
+COMPLETE = "complete"
+INPUT_REQUIRED = "input_required"
+
+
+class Asked(Struct, frozen=True):
+    """A result that is a question. `state` is its JSON, to be sent back byte for byte; None when none came."""
+
+    requests: dict[str, InputRequest]
+    state: Raw | None
+
+
+class ToolAnswer(Struct, frozen=True):
+    """A result of `tools/call`."""
+
+    content: tuple[Block, ...]
+    structured: Raw | UnsetType
+    is_error: bool
+    meta: dict[str, Any] | None
+    raw: Raw
+
+
+class _Head(Struct, rename="camel"):
+    """What makes a result a question."""
+
+    result_type: str | UnsetType = UNSET
+    input_requests: dict[str, InputRequest] | None = None
+    request_state: Raw | UnsetType = UNSET
+
+
+class _Tool(_Head, rename="camel"):
+    content: tuple[ContentBlock, ...] = ()
+    structured_content: Raw | UnsetType = UNSET
+    is_error: bool = False
+    meta: dict[str, Any] | None = field(default=None, name="_meta")
+
+
+class _LenientTool(_Head, rename="camel"):
+    content: tuple[Raw, ...] = ()
+    structured_content: Raw | UnsetType = UNSET
+    is_error: bool = False
+    meta: dict[str, Any] | None = field(default=None, name="_meta")
+
+
+class _LenientMessage(Struct):
+    role: Role
+    content: Raw
+
+
+class _LenientPrompt(Struct):
+    messages: tuple[_LenientMessage, ...]
+    description: str | None = None
+    meta: dict[str, Any] | None = field(default=None, name="_meta")
+
+
+class _Kind(Struct):
+    type: str
+
+
+_decode_head = msgspec.json.Decoder(_Head).decode
+_decode_tool = msgspec.json.Decoder(_Tool).decode
+_decode_lenient_tool = msgspec.json.Decoder(_LenientTool).decode
+_decode_prompt = msgspec.json.Decoder(GetPromptResult).decode
+_decode_lenient_prompt = msgspec.json.Decoder(_LenientPrompt).decode
+_decode_block = msgspec.json.Decoder(ContentBlock).decode
+_decode_kind = msgspec.json.Decoder(_Kind).decode
+
+
+def tool_answer(result: Raw) -> ToolAnswer | Asked:
+    """Read a result of `tools/call`.
+
+    Raises:
+        ValueError: It is not one.
+    """
+    content: tuple[Block, ...]
+    try:
+        strict = _decode_tool(result)
+        read: _Tool | _LenientTool = strict
+        content = strict.content
+    except msgspec.ValidationError:
+        lenient = _decode_lenient_tool(result)
+        read = lenient
+        content = tuple(map(block, lenient.content))
+    if read.result_type is not UNSET and read.result_type != COMPLETE:
+        return _asked(read)
+    return ToolAnswer(content, read.structured_content, read.is_error, read.meta, result)
+
+
+def block(raw: Raw) -> Block:
+    """One content block; an `Unknown` where it is of no kind that is known, or not what its kind should be."""
+    try:
+        return _decode_block(raw)
+    except msgspec.DecodeError:
+        return Unknown(_decode_kind(raw).type, raw.copy())
+
+
+def prompt_answer(result: Raw) -> GetPromptResult | Asked:
+    """Read a result of `prompts/get`.
+
+    Raises:
+        ValueError: It is not one.
+    """
+    asked = question(result)
+    if asked is not None:
+        return asked
+    try:
+        prompt = _decode_prompt(result)
+    except msgspec.ValidationError:
+        lenient = _decode_lenient_prompt(result)
+        messages = tuple(PromptMessage(one.role, block(one.content)) for one in lenient.messages)  # type: ignore[arg-type]
+        prompt = GetPromptResult(description=lenient.description, messages=messages, meta=lenient.meta)
+    kept(prompt, result)
+    return prompt
+
+
+def reader(kind: type) -> Callable[[Raw], Any]:
+    """A function that reads results of a type, or the question that came instead, and keeps their JSON in `.raw`."""
+    decode: Callable[[Raw], Any] = msgspec.json.Decoder(kind).decode
+
+    def read(result: Raw) -> Any:
+        return question(result) or kept(decode(result), result)
+
+    return read
+
+
+def question(result: Raw) -> Asked | None:
+    """The question that a result is, or None when it is complete. A result that says neither is complete (basic).
+
+    Raises:
+        ValueError: It is of a type that nobody agreed on (basic, "ResultType").
+    """
+    head = _decode_head(result)
+    if head.result_type is UNSET or head.result_type == COMPLETE:
+        return None
+    return _asked(head)
+
+
+def _asked(head: _Head) -> Asked:
+    if head.result_type != INPUT_REQUIRED:
+        raise ValueError(f"the result is of the type {head.result_type!r}, which is not known")
+    state = None if head.request_state is UNSET else head.request_state
+    if head.input_requests is None and state is None:
+        raise ValueError("the result asks for input, and neither says what nor has a state")
+    return Asked(head.input_requests or {}, state)
+
+
+def kept(value: Any, raw: Raw) -> Any:
+    """A value with the JSON that it was read from."""
+    value.__dict__["raw"] = raw
+    return value

@@ -1,0 +1,85 @@
+"""What a caller passes, encoded: arguments, metadata, and the identifiers that travel with a call."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from mcprelay.client.progress import logger
+from mcprelay.errors import ConfigurationError
+from mcprelay.wire import jsonrpc
+from mcprelay.wire.params import CORRELATION_ID, IDEMPOTENCY_KEY, PREFIX
+
+_KEY = re.compile(r"[!-~]{1,255}")
+_CORRELATION = re.compile(r"[!-~]{1,128}")
+_RESERVED = frozenset({"progressToken", IDEMPOTENCY_KEY, CORRELATION_ID})
+
+
+def _plain(value: Any) -> Any:
+    """What a type that msgspec does not know is as plain data."""
+    if hasattr(value, "model_dump"):
+        return value.model_dump(mode="json", by_alias=True)
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if hasattr(value, "tolist"):  # arrays and their scalars
+        return value.tolist()
+    raise TypeError(f"{type(value).__name__} {value!r} is no JSON value")
+
+
+encode = msgspec.json.Encoder(enc_hook=_plain).encode
+
+
+def encode_object(value: Any, *, what: str) -> bytes:
+    """A mapping, or an object with fields, as the JSON of an object.
+
+    Raises:
+        ConfigurationError: It is no object, or holds what JSON cannot carry. The text says where.
+    """
+    try:
+        data = encode(value)
+    except (TypeError, ValueError, OverflowError, RecursionError, UnicodeEncodeError) as error:
+        raise ConfigurationError(f"{what} cannot be sent: {error}") from error
+    if data[:1] != b"{":
+        raise ConfigurationError(f"{what} must be a mapping, not {value!r}")
+    if b"null" in data:
+        path = jsonrpc.non_finite(msgspec.to_builtins(value, enc_hook=_plain))
+        if path is not None:
+            raise ConfigurationError(f"{what} cannot be sent: {path} is not a finite number, which JSON does not have")
+    return data
+
+
+def encode_meta(
+    meta: Mapping[str, Any] | None, idempotency_key: str | None, correlation_id: str | None
+) -> tuple[bytes, str | None]:
+    """The members of `_meta` that a caller adds, and the correlation id that is among them.
+
+    A key that is none is refused, because guessing what was meant could run something twice. A correlation id that is
+    none is replaced, because it changes nothing but logs.
+
+    Raises:
+        ConfigurationError: The idempotency key is not 1 to 255 visible ASCII characters, or `meta` has a member that is
+            the protocol's own.
+    """
+    members = dict(meta or {})
+    taken = sorted(name for name in members if name in _RESERVED or name.startswith(PREFIX))
+    if taken:
+        raise ConfigurationError(f"meta: {taken[0]!r} is set by the client itself")
+    if idempotency_key is not None:
+        if not _KEY.fullmatch(str(idempotency_key)):
+            raise ConfigurationError(f"idempotency_key: 1 to 255 visible ASCII characters, not {idempotency_key!r}")
+        members[IDEMPOTENCY_KEY] = idempotency_key
+    if correlation_id is not None:
+        if not _CORRELATION.fullmatch(str(correlation_id)):
+            fresh = os.urandom(8).hex()
+            logger.warning(
+                "correlation_id: %r is not 1 to 128 visible ASCII characters; %s it is", correlation_id, fresh
+            )
+            correlation_id = fresh
+        members[CORRELATION_ID] = correlation_id
+    return encode_object(members, what="meta")[1:-1], correlation_id

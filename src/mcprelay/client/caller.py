@@ -1,0 +1,263 @@
+"""How a call is carried through: connections made on demand, permitted repetitions, rounds of questions.
+
+Knows calls, not what is called: `Client` says what to send and how to read it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+from msgspec import Raw
+
+from mcprelay.client import failure
+from mcprelay.client.answer import Asked
+from mcprelay.client.argument import encode_meta
+from mcprelay.client.call import Call
+from mcprelay.client.handler import ELICIT, ROOTS, SAMPLE
+from mcprelay.client.progress import Hearing
+from mcprelay.client.question import InputRequired
+from mcprelay.errors import CallFailed, CallLimitExceeded, Evidence
+from mcprelay.revisions import NEWEST
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from mcprelay.client.connection import Connection
+    from mcprelay.client.party import Party
+    from mcprelay.client.progress import OnLog, OnProgress
+    from mcprelay.client.question import Outcome
+    from mcprelay.client.retry import Retry
+    from mcprelay.types import InputRequest, LogLevel
+
+T = TypeVar("T")
+
+_encode = msgspec.json.Encoder().encode
+_STATE_PAUSE = 0.05
+_STATE_PAUSE_MOST = 1.0
+
+
+class Caller:
+    """Carries calls through for one client."""
+
+    def __init__(
+        self, connection: Connection, party: Party, *, retry: Retry | None, on_progress: OnProgress | None
+    ) -> None:
+        self.connection = connection
+        self._party = party
+        self.settings = party.settings
+        self._retry = retry
+        self._on_progress = on_progress
+
+    def call(
+        self,
+        method: str,
+        members: bytes = b"",
+        *,
+        name: str | None = None,
+        timeout: float | None = None,
+        deadline: float | None = None,
+        idempotency_key: str | None = None,
+        correlation_id: str | None = None,
+        on_progress: OnProgress | None = None,
+        on_log: OnLog | None = None,
+        log_level: LogLevel | None = None,
+        meta: Mapping[str, Any] | None = None,
+        retry: Retry | None = None,
+    ) -> Call:
+        """A call as its caller wants it.
+
+        Raises:
+            ConfigurationError: Something of it cannot be sent.
+        """
+        call = Call(method, members, name=name)
+        self._time(call, timeout, deadline)
+        if meta is not None or idempotency_key is not None or correlation_id is not None:
+            call.meta, call.correlation_id = encode_meta(meta, idempotency_key, correlation_id)
+            call.idempotent = idempotency_key is not None
+        on_progress = on_progress or self._on_progress
+        if on_progress is not None:
+            call.on_progress = Hearing(on_progress)
+        elif call.wait is not None:
+            call.on_progress = Hearing(_unheard)
+        if on_log is not None:
+            call.on_log = Hearing(on_log)
+            call.log_level = log_level or "info"
+        elif self._party.on_log is not None or log_level is not None:
+            call.log_level = log_level or self._party.log_level or "info"
+        call.retry = retry or self._retry
+        return call
+
+    def _time(self, call: Call, timeout: float | None, deadline: float | None) -> None:
+        """Until when: `timeout` seconds from now, or `deadline`; with both, progress restarts the one up to the other."""
+        if timeout is None and deadline is None:
+            call.patient = True
+            timeout = self.settings.request_timeout
+        if timeout is None or deadline is None:
+            limit = deadline if timeout is None else asyncio.get_running_loop().time() + timeout
+        else:
+            call.wait, call.limit = timeout, deadline
+            limit = min(asyncio.get_running_loop().time() + timeout, deadline)
+        call.deadline = None if limit == math.inf else limit
+
+    async def send(self, call: Call) -> Raw:
+        """Send a call, again where that is permitted, and give its result.
+
+        Raises:
+            CallFailed: There is none.
+        """
+        retry = call.retry
+        attempt = 1
+        while True:
+            try:
+                link = await self.connection.link(call)
+                return await link.call(call)
+            except CallFailed as error:
+                if retry is None or attempt >= retry.attempts or not retry.allows(error, idempotent=call.idempotent):
+                    raise
+                wait = retry.wait(attempt, error)
+                if call.deadline is not None and asyncio.get_running_loop().time() + wait >= call.deadline:
+                    raise
+            attempt += 1
+            await asyncio.sleep(wait)
+
+    async def converse(
+        self,
+        call: Call,
+        read: Callable[[Raw], T | Asked],
+        *,
+        mend: Callable[[Call], Awaitable[None]] | None = None,
+    ) -> tuple[T | Asked, Call]:
+        """Send a call and answer its questions with the handlers, for as long as they can.
+
+        Args:
+            call: What to send first.
+            read: Reads a result.
+            mend: Called once when the server says that headers do not mirror the body; the call is repeated then.
+
+        Returns:
+            The result, or the question that a handler is missing for, and the call in its last round.
+
+        Raises:
+            CallFailed: There is no result.
+        """
+        for number in range(self.settings.input_rounds + 1):
+            answer = self.read(call, await self._mended(call, mend), read)
+            if not isinstance(answer, Asked):
+                await self._heard(call)
+                return answer, call
+            self._check(call, answer)
+            handlers = self._party.handlers
+            if not all(handlers.has(request.method) for request in answer.requests.values()):
+                await self._heard(call)
+                return answer, call
+            if not answer.requests:
+                await asyncio.sleep(min(_STATE_PAUSE * 2**number, _STATE_PAUSE_MOST))
+            call = self.again(call, await self._answers(answer.requests), answer.state)
+        what = f"{failure.what(call)}: the number of rounds of questions"
+        limit = self.settings.input_rounds
+        raise CallLimitExceeded("input_rounds", limit, what=what, evidence=Evidence.ANSWERED, **failure.known(call))
+
+    async def _mended(self, call: Call, mend: Callable[[Call], Awaitable[None]] | None) -> Raw:
+        try:
+            return await self.send(call)
+        except CallFailed as error:
+            if mend is None or call.mended or not is_header_mismatch(error):
+                raise
+        call.mended = True
+        await mend(call)
+        return await self.send(call)
+
+    def read(self, call: Call, result: Raw, read: Callable[[Raw], T | Asked]) -> T | Asked:
+        """A result, read.
+
+        Raises:
+            ResponseInvalid: It cannot be.
+        """
+        try:
+            return read(result)
+        except ValueError as error:
+            raise failure.invalid(call, f"the result is not what it should be: {error}", bytes(result)) from error
+
+    def _check(self, call: Call, asked: Asked) -> None:
+        """A question of a kind that was not declared is not one (mrtr, "Server Requirements")."""
+        link = self.connection.current
+        revision = NEWEST if link is None or link.revision is None else link.revision
+        declared = self._party.capabilities(revision)
+        allowed = {ELICIT: declared.elicitation, SAMPLE: declared.sampling, ROOTS: declared.roots}
+        for key, request in asked.requests.items():
+            kind = allowed.get(request.method)
+            url = request.method == ELICIT and (request.params or {}).get("mode") == "url"
+            if kind is None or (url and "url" not in kind):
+                reason = f"the server asks {request.method!r} ({key!r}), which this client did not declare"
+                raise failure.invalid(call, reason)
+
+    async def _answers(self, requests: Mapping[str, InputRequest]) -> dict[str, Raw]:
+        """What the handlers answer, all at once. If one of them raises, the others are ended and it goes through."""
+        if not requests:
+            return {}
+        handlers = self._party.handlers
+        tasks = {
+            key: asyncio.ensure_future(handlers.answer(request.method, Raw(_encode(request.params or {}))))
+            for key, request in requests.items()
+        }
+        try:
+            await asyncio.wait(tasks.values(), return_when=asyncio.FIRST_EXCEPTION)
+            for task in tasks.values():
+                if task.done():
+                    task.result()
+            return {key: Raw(task.result()) for key, task in tasks.items()}
+        finally:
+            unfinished = [task for task in tasks.values() if not task.done()]
+            for task in unfinished:
+                task.cancel()
+            if unfinished:
+                await asyncio.wait(unfinished)
+
+    def again(
+        self,
+        call: Call,
+        answers: Mapping[str, Raw],
+        state: Raw | None,
+        timeout: float | None = None,
+        deadline: float | None = None,
+    ) -> Call:
+        """The next round of a call: the same but for the answers, the state and, where it said none, the time."""
+        following = call.copy()
+        if answers:
+            following.members += b',"inputResponses":%b' % _encode(answers)
+        if state is not None:
+            following.members += b',"requestState":%b' % bytes(state)
+        if timeout is not None or deadline is not None or call.patient:
+            following.patient = False
+            self._time(following, timeout, deadline)
+        return following
+
+    async def _heard(self, call: Call) -> None:
+        """Progress that was told before the result is called back before the call returns."""
+        for hearing in (call.on_progress, call.on_log):
+            if hearing is not None:
+                await hearing.finish()
+
+    def asked(self, call: Call, asked: Asked, go_on: Callable[[Call], Awaitable[Outcome[T]]]) -> InputRequired[T]:
+        """A question that is handed to the caller."""
+
+        def answered(
+            answers: Mapping[str, Raw], timeout: float | None, deadline: float | None
+        ) -> Awaitable[Outcome[T]]:
+            return go_on(self.again(call, answers, asked.state, timeout, deadline))
+
+        return InputRequired(asked.requests, answered)
+
+
+def is_header_mismatch(error: CallFailed) -> bool:
+    """Whether the server says that headers do not mirror the body."""
+    from mcprelay.core.probe import HEADER_MISMATCH
+
+    return getattr(error, "code", None) == HEADER_MISMATCH
+
+
+def _unheard(_: Any) -> None:
+    """Progress that restarts a wait is asked for also where nobody wants to hear of it."""

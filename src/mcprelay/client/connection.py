@@ -1,0 +1,154 @@
+"""The link that a client has at the moment: made once for all who need it, and made anew when it was lost."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from mcprelay.client import failure
+from mcprelay.errors import CallFailed, Evidence, LocalFault
+
+if TYPE_CHECKING:
+    from mcprelay.client.call import Call
+    from mcprelay.client.link import Link
+    from mcprelay.client.memory import Memory
+    from mcprelay.client.party import Party
+    from mcprelay.client.target import Target
+    from mcprelay.revisions import Era
+
+
+class Connection:
+    """Keeps a client's link. Belongs to the loop that it was opened in, until it is closed."""
+
+    def __init__(self, target: Target, party: Party, memory: Memory) -> None:
+        self.target = target
+        self._party = party
+        self._memory = memory
+        self._link: Link | None = None
+        self._opening: asyncio.Task[Link] | None = None
+        self._waiting = 0
+        self._loop: asyncio.AbstractEventLoop | None = None
+        party.met = self._met
+
+    def _met(self, era: Era) -> None:
+        if self.target.key is not None:
+            self._memory.keep(self.target.key, era)
+
+    @property
+    def current(self) -> Link | None:
+        """The link, if there is one, dead or alive."""
+        return self._link
+
+    async def open(self) -> None:
+        """Connect, as far as the wire has to. Opening twice is opening once.
+
+        Raises:
+            CallFailed: There is no connection.
+            LocalFault: It is open in another event loop.
+        """
+        loop = asyncio.get_running_loop()
+        if self._loop is not None and self._loop is not loop and not self._loop.is_closed():
+            raise LocalFault(_ANOTHER_LOOP)
+        if self._loop is not loop:
+            self._link = self._opening = None
+            self._loop = loop
+        if self._link is None or not self._link.alive:
+            await self._opened(None)
+
+    async def link(self, call: Call) -> Link:
+        """The link to send this call over.
+
+        Raises:
+            CallFailed: There is none, and none could be made within the call's deadline. Nothing was sent.
+            LocalFault: The client is open in another event loop.
+        """
+        link = self._link
+        if link is not None and link.alive and link.loop is asyncio.get_running_loop():
+            return link
+        if self._loop is None:
+            raise failure.unconnected(
+                call, "the client is not open: use `async with client`, or await client.connect()"
+            )
+        if self._loop is not asyncio.get_running_loop():
+            raise LocalFault(_ANOTHER_LOOP)
+        return await self._opened(call)
+
+    async def _opened(self, call: Call | None) -> Link:
+        """Wait for the link that is being made, or make it. Whoever waits last and gives up ends the making."""
+        opening = self._opening
+        if opening is None or opening.done():
+            opening = self._opening = asyncio.create_task(self._make())
+            opening.add_done_callback(_seen)
+        self._waiting += 1
+        limit = asyncio.timeout_at(None if call is None else call.deadline)
+        try:
+            async with limit:
+                return await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            if opening.cancelled() and not _is_cancelled():
+                raise failure.unconnected(call, "the client was closed while it connected") from None
+            await self._give_up(opening)
+            raise
+        except TimeoutError as error:
+            if not limit.expired():
+                raise failure.unconnected(call, str(error)) from error
+            await self._give_up(opening)
+            raise failure.expired(call, Evidence.NOT_SENT) from None
+        except CallFailed as error:
+            if call is None or error.evidence is Evidence.ANSWERED:
+                raise
+            process = {"exit_code": error.exit_code, "stderr": error.stderr}
+            raise failure.unconnected(call, f"there is no connection ({error})", **process) from error
+        finally:
+            self._waiting -= 1
+
+    async def _give_up(self, opening: asyncio.Task[Link]) -> None:
+        if self._waiting == 1 and not opening.done():
+            opening.cancel()
+            await asyncio.wait([opening])
+
+    async def _make(self) -> Link:
+        old = self._link
+        if old is not None:
+            if not self.target.reopens:
+                raise failure.unconnected(None, "the channel ended, and a channel serves for one connection")
+            await old.aclose()
+        link = await self.target.open(self._party, self._memory)
+        self._link = link
+        return link
+
+    async def close(self) -> None:
+        """Let go of everything. Twice is once, from any task; the client can be opened again."""
+        opening, self._opening = self._opening, None
+        link, self._link = self._link, None
+        loop, self._loop = self._loop, None
+        if loop is not None and loop is not asyncio.get_running_loop():
+            if loop.is_closed():
+                return
+            self._opening, self._link, self._loop = opening, link, loop
+            raise LocalFault(_ANOTHER_LOOP)
+        if opening is not None and not opening.done():
+            opening.cancel()
+            await asyncio.wait([opening])
+        late, self._link = self._link, None  # made while it was being cancelled
+        for one in (link, late):
+            if one is not None:
+                await one.aclose()
+
+
+_ANOTHER_LOOP = (
+    "this client is open in another event loop; a client belongs to one loop at a time: make one for each, "
+    "or close it there first"
+)
+
+
+def _seen(task: asyncio.Task[Link]) -> None:
+    """Whoever waited may have given up: that the task failed is no news then."""
+    if not task.cancelled():
+        task.exception()
+
+
+def _is_cancelled() -> bool:
+    """Whether the task that runs is being cancelled itself."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

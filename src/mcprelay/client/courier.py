@@ -1,0 +1,161 @@
+"""Requests to one HTTP server with whatever they must carry: the user's headers and the credentials.
+
+Knows the loop in which a refused token is renewed and the request repeated. Does not know what a body means.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
+
+from msgspec import Struct
+
+from mcprelay.client import failure
+from mcprelay.core.dialer import error_in, field_fault
+from mcprelay.errors import ConfigurationError, ConnectionLost, LimitExceeded, NotSent
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from mcprelay.auth import Credentials
+    from mcprelay.client.call import Call
+    from mcprelay.ports import Reply, Request, Sender
+    from mcprelay.wire.jsonrpc import ErrorObject
+
+Fields: TypeAlias = "Mapping[str, str] | Callable[[], Mapping[str, str] | Awaitable[Mapping[str, str]]]"
+
+_T = TypeVar("_T")
+
+REFUSAL_BYTES = 2**16
+"""How much of a refusal's body is read."""
+
+
+class Refusal(Struct):
+    """An HTTP status that is not success, with the JSON-RPC error in its body where there is one."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes = b""
+    error: ErrorObject | None = None
+
+
+class Patience(Protocol):
+    """Deadlines that stand still while a person decides."""
+
+    def hold(self) -> None:
+        """A person may be asked from now on."""
+        ...
+
+    def release(self) -> None:
+        """Not any more."""
+        ...
+
+
+class Courier:
+    """Sends requests for one client to one server.
+
+    Args:
+        sender: The HTTP client.
+        credentials: Who the client says it is, or None.
+        fields: The user's headers, or what gives them for each request.
+    """
+
+    def __init__(self, sender: Sender, *, credentials: Credentials | None = None, fields: Fields | None = None) -> None:
+        self.sender = sender
+        self._credentials = credentials
+        self._fields = fields if callable(fields) else None
+        self._fixed = [] if fields is None or callable(fields) else checked(fields)
+
+    async def deliver(
+        self,
+        request: Request,
+        receive: Callable[[Reply], Awaitable[_T]],
+        *,
+        call: Call | None = None,
+        patience: Patience | None = None,
+    ) -> _T | Refusal:
+        """Send, and give what `receive` makes of a reply whose status is success.
+
+        Args:
+            request: What to send.
+            receive: Reads the reply's body.
+            call: What it is for, for the text of failures.
+            patience: Told before and after a person may be asked for consent.
+
+        Raises:
+            CallFailed: There is no complete reply. `request.evidence` is right.
+        """
+        request.headers += self._fixed
+        if self._fields is not None:
+            request.headers += await self._asked()
+        attempt = 0
+        headers = request.headers
+        credentials = self._credentials
+        while True:
+            if credentials is not None:
+                request.headers = [*headers, *await credentials.headers(request)]
+            try:
+                async with self.sender.send(request) as reply:
+                    status = reply.status
+                    if credentials is not None:
+                        credentials.answered(request, status, reply.headers)
+                    if 200 <= status < 300:
+                        return await receive(reply)
+                    refusal = await _refusal(reply)
+            except NotSent as error:
+                raise failure.unconnected(call, str(error)) from error
+            except ConnectionLost as error:
+                if error.method is not None:
+                    raise
+                raise failure.lost(call, request.evidence, str(error)) from error
+            except LimitExceeded as error:
+                raise failure.too_long(call, error.limit, error.allowed) from error
+            if credentials is None or status not in (401, 403):
+                return refusal
+            attempt += 1
+            if not await self._challenged(credentials, request, refusal, attempt, patience):
+                return refusal
+
+    async def _challenged(
+        self,
+        credentials: Credentials,
+        request: Request,
+        refusal: Refusal,
+        attempt: int,
+        patience: Patience | None,
+    ) -> bool:
+        if patience is not None:
+            patience.hold()
+        try:
+            return await credentials.challenged(request, refusal.status, refusal.headers, attempt=attempt)
+        finally:
+            if patience is not None:
+                patience.release()
+
+    async def _asked(self) -> list[tuple[str, str]]:
+        assert self._fields is not None, "called only where there are such headers"  # noqa: S101
+        fields: Any = self._fields()
+        return checked(await fields if inspect.isawaitable(fields) else fields)
+
+
+async def _refusal(reply: Reply) -> Refusal:
+    try:
+        body = await reply.read(REFUSAL_BYTES)
+    except (LimitExceeded, ConnectionLost):
+        body = b""  # the status alone says enough
+    envelope = error_in(body) if body else None
+    error: Any = None if envelope is None else envelope.error
+    return Refusal(reply.status, reply.headers, body, error)
+
+
+def checked(fields: Mapping[str, str]) -> list[tuple[str, str]]:
+    """A user's headers, ready to send.
+
+    Raises:
+        ConfigurationError: One of them is the protocol's own, or cannot be sent.
+    """
+    for name, value in fields.items():
+        fault = field_fault(name, value)
+        if fault is not None:
+            raise ConfigurationError(f"headers: {fault}")
+    return list(fields.items())

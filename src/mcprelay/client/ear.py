@@ -1,0 +1,142 @@
+"""How a client listens, in each era: one long request, or the session's own notices and subscriptions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import Raw, UnsetType
+
+from mcprelay.client import handshake
+from mcprelay.client.listening import LISTEN, Listening, is_end, unacknowledged
+from mcprelay.client.progress import logger
+from mcprelay.errors import CallFailed
+from mcprelay.revisions import Era
+from mcprelay.types import SubscriptionFilter
+
+if TYPE_CHECKING:
+    from mcprelay.client.call import Call
+    from mcprelay.client.caller import Caller
+    from mcprelay.client.link import Link
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Ear:
+    """Everything that one client listens to."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+        self._in_session: dict[Listening, None] = {}
+        self._subscribed: dict[str, int] = {}
+        self.open: dict[Listening, None] = {}
+
+    async def listen(self, listening: Listening) -> None:
+        """Serve a listening until it ends gracefully.
+
+        Raises:
+            CallFailed: It does not begin, or is cut off.
+        """
+        self.open[listening] = None
+        try:
+            link = await self._known()
+            if link.revision is not None and link.revision.era is Era.STATELESS:
+                await self._by_request(listening, link)
+            else:
+                await self._by_session(listening, link)
+        finally:
+            self.open.pop(listening, None)
+
+    async def _known(self) -> Link:
+        """A link of which it is known what it speaks."""
+        call = self._caller.call(handshake.DISCOVER)
+        link = await self._caller.connection.link(call)
+        if link.revision is None:
+            await self._caller.send(call)
+        return link
+
+    async def _by_request(self, listening: Listening, link: Link) -> None:
+        call = self._caller.call(LISTEN, b'"notifications":%b' % _encode(listening.wanted))
+        call.patient = False
+        agreed = False
+
+        def noticed(method: str, params: Raw | UnsetType) -> None:
+            nonlocal agreed
+            if is_end(method):
+                link.finish(call)
+                return
+            honored = listening.notice(method, params)
+            if honored is not None:
+                agreed = True
+                call.deadline = None
+                if call.pending is not None:
+                    link.peer.extend(call.pending, None)
+                listening.agreed(honored)
+
+        call.notice = noticed
+        await link.call(call)
+        if not agreed:
+            raise unacknowledged(call)
+
+    # --- the handshake era
+
+    def heard(self, method: str, uri: str | None) -> None:
+        """A notice of the session."""
+        for listening in list(self._in_session):
+            params = Raw(_encode({"uri": uri})) if uri is not None else Raw(b"{}")
+            try:
+                listening.notice(method, params)
+            except ValueError:
+                logger.debug("%s is malformed", method)
+
+    async def _by_session(self, listening: Listening, link: Link) -> None:
+        link.stand()
+        self._in_session[listening] = None
+        uris: tuple[str, ...] = ()
+        try:
+            while True:
+                honored = _honored(link, listening.wanted)
+                uris = honored.resource_subscriptions
+                for uri in uris:
+                    await self._caller.send(self._subscription("resources/subscribe", uri))
+                    self._subscribed[uri] = self._subscribed.get(uri, 0) + 1
+                listening.agreed(honored)
+                await link.until_renewed()
+                self._subscribed.clear()
+        finally:
+            del self._in_session[listening]
+            await self._unsubscribe(uris, link)
+
+    def _subscription(self, method: str, uri: str) -> Call:
+        return self._caller.call(method, b'"uri":%b' % _encode(uri))
+
+    async def _unsubscribe(self, uris: tuple[str, ...], link: Link) -> None:
+        """Take back the subscriptions that nobody else has, as far as the server still listens."""
+        for uri in uris:
+            left = self._subscribed.get(uri, 1) - 1
+            self._subscribed[uri] = left
+            if left > 0 or not link.alive:
+                continue
+            self._subscribed.pop(uri, None)
+            try:
+                await self._caller.send(self._subscription("resources/unsubscribe", uri))
+            except CallFailed as error:
+                logger.debug("%s", error)
+
+
+def _honored(link: Link, wanted: SubscriptionFilter) -> SubscriptionFilter:
+    """What a server of the handshake era will tell, by its capabilities."""
+    capabilities = link.face.capabilities
+
+    def declares(member: dict[str, Any] | None, what: str) -> bool:
+        return member is not None and member.get(what) is True
+
+    if capabilities is None:
+        return SubscriptionFilter()
+    resources = capabilities.resources
+    return SubscriptionFilter(
+        tools_list_changed=wanted.tools_list_changed and declares(capabilities.tools, "listChanged"),
+        prompts_list_changed=wanted.prompts_list_changed and declares(capabilities.prompts, "listChanged"),
+        resources_list_changed=wanted.resources_list_changed and declares(resources, "listChanged"),
+        resource_subscriptions=wanted.resource_subscriptions if declares(resources, "subscribe") else (),
+    )

@@ -1,0 +1,132 @@
+"""Failures of calls, each one sentence: what happened, what is known of the request, what to do next."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import UNSET
+
+from mcprelay.errors import (
+    AuthorizationRequired,
+    CallLimitExceeded,
+    ConnectFailed,
+    ConnectionLost,
+    DeadlineExceeded,
+    Evidence,
+    HttpError,
+    RemoteError,
+    ResponseInvalid,
+    RevisionUnsupported,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mcprelay.client.call import Call
+    from mcprelay.wire.jsonrpc import ErrorObject
+
+EXCERPT = 1024
+"""How much of a body, in characters, an error keeps."""
+
+_ADVICE = {
+    Evidence.NOT_SENT: "nothing was sent, so it is safe to try again",
+    Evidence.MAYBE_SENT: "the request may have been carried out, so repeat it only if that does no harm",
+    Evidence.ANSWERED: "the server had seen the request",
+}
+
+
+def known(call: Call | None) -> dict[str, Any]:
+    """What every failure of this call carries."""
+    if call is None:
+        return {}
+    return {"method": call.method, "request_id": call.request_id, "correlation_id": call.correlation_id}
+
+
+def what(call: Call | None) -> str:
+    """The call as a sentence names it."""
+    if call is None:
+        return "connecting"
+    return call.method if call.name is None else f"{call.method} {call.name!r}"
+
+
+def expired(call: Call | None, evidence: Evidence) -> DeadlineExceeded:
+    """The deadline passed."""
+    return DeadlineExceeded(
+        f"{what(call)}: the deadline passed before the answer; {_ADVICE[evidence]}", evidence=evidence, **known(call)
+    )
+
+
+def lost(call: Call | None, evidence: Evidence, reason: str, **process: Any) -> ConnectionLost:
+    """The connection ended before the answer."""
+    return ConnectionLost(f"{what(call)}: {reason}; {_ADVICE[evidence]}", evidence=evidence, **known(call), **process)
+
+
+def unconnected(call: Call | None, reason: str, **process: Any) -> ConnectFailed:
+    """There is no connection, so nothing was sent."""
+    return ConnectFailed(f"{what(call)}: {reason}", evidence=Evidence.NOT_SENT, **known(call), **process)
+
+
+def too_many(call: Call, limit: str, allowed: int) -> CallLimitExceeded:
+    """The call was refused before anything was sent."""
+    return CallLimitExceeded(
+        limit, allowed, what=f"{what(call)}: the number of calls that wait", evidence=Evidence.NOT_SENT, **known(call)
+    )
+
+
+def too_long(call: Call | None, limit: str, allowed: float) -> CallLimitExceeded:
+    """The answer is over a limit."""
+    return CallLimitExceeded(
+        limit, allowed, what=f"{what(call)}: the answer", evidence=Evidence.ANSWERED, **known(call)
+    )
+
+
+def invalid(call: Call | None, reason: str, excerpt: bytes | str = b"") -> ResponseInvalid:
+    """The answer is not one."""
+    return ResponseInvalid(f"{what(call)}: {reason}", excerpt=text_of(excerpt), **known(call))
+
+
+def remote(call: Call, error: ErrorObject) -> RemoteError:
+    """The server answered with an error."""
+    data = None if error.data is UNSET else msgspec.json.decode(error.data)
+    return RemoteError(error.code, error.message, data, **known(call))
+
+
+def unsupported(call: Call | None, supported: Sequence[str], offered: Sequence[str]) -> RevisionUnsupported:
+    """There is no revision in common."""
+    theirs = ", ".join(supported) or "none that it names"
+    return RevisionUnsupported(
+        f"{what(call)}: no protocol revision in common; the server speaks {theirs}, this client {', '.join(offered)}",
+        supported=supported,
+        **known(call),
+    )
+
+
+def http(call: Call | None, status: int, headers: Mapping[str, str], body: bytes, *, hint: str = "") -> HttpError:
+    """The answer is an HTTP status that is not success."""
+    excerpt = text_of(body)
+    challenges = _challenges(headers) if status in (401, 403) else ()
+    shown = f": {' '.join(excerpt.split())[:200]}" if excerpt.strip() else ""
+    sentence = f"{what(call)}: HTTP {status}{shown}{_redirect(status, headers)}{hint}"
+    facts = {"status": status, "body": excerpt, "headers": headers, **known(call)}
+    if status == 401 or challenges:
+        sentence += "; give the client a token (auth=...)" if status == 401 else "; the token is not enough for this"
+        return AuthorizationRequired(sentence, challenge=challenges[0] if challenges else None, **facts)
+    return HttpError(sentence, **facts)
+
+
+def _redirect(status: int, headers: Mapping[str, str]) -> str:
+    if not 300 <= status < 400:
+        return ""
+    return f"; redirects are not followed: use the address {headers.get('location', '(none given)')!r} if you trust it"
+
+
+def _challenges(headers: Mapping[str, str]) -> tuple[Any, ...]:
+    from mcprelay.wire.challenge import parse
+
+    return parse(headers.get("www-authenticate", ""))
+
+
+def text_of(data: bytes | str) -> str:
+    """The beginning of what a peer sent, as text. Untrusted."""
+    return data[:EXCERPT] if isinstance(data, str) else data[:EXCERPT].decode("utf-8", "replace")

@@ -1,0 +1,194 @@
+"""Who answers a server's questions: the user's `on_elicit`, `on_sample` and `on_roots`.
+
+The same handlers answer in every era, whether a question came as a request of the server's or inside a result. A
+handler may be a function or a coroutine function, and return a convenient value: it is made into what the protocol
+wants here.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+
+from mcprelay.client.elicitation import Elicitation
+from mcprelay.client.sampling import Sampling
+from mcprelay.errors import ConfigurationError, ProtocolError
+from mcprelay.types import (
+    Audio,
+    ClientCapabilities,
+    ElicitResult,
+    Image,
+    InputRequest,
+    ListRootsResult,
+    Root,
+    SamplingResult,
+    Text,
+    ToolUse,
+)
+from mcprelay.wire import jsonrpc
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable
+
+ELICIT = "elicitation/create"
+SAMPLE = "sampling/createMessage"
+ROOTS = "roots/list"
+
+OnElicit: TypeAlias = "Callable[[Elicitation], Any]"
+OnSample: TypeAlias = "Callable[[Sampling], Any]"
+OnRoots: TypeAlias = "Callable[[], Any] | Iterable[Root | str | os.PathLike[str]]"
+
+_ACTIONS = ("accept", "decline", "cancel")
+_ELICITED = {"action", "content", "_meta"}
+_decode_elicitation = msgspec.json.Decoder(Elicitation).decode
+_decode_sampling = msgspec.json.Decoder(Sampling).decode
+_encode = msgspec.json.Encoder().encode
+
+
+class Handlers:
+    """The handlers of one client. What there is no handler for is not declared, and refused if asked all the same."""
+
+    __slots__ = ("_by_method",)
+
+    def __init__(
+        self, *, elicit: OnElicit | None = None, sample: OnSample | None = None, roots: OnRoots | None = None
+    ) -> None:
+        self._by_method: dict[str, Callable[[Any], Awaitable[Any]]] = {}
+        if elicit is not None:
+            self._by_method[ELICIT] = _elicitor(_callable("on_elicit", elicit))
+        if sample is not None:
+            self._by_method[SAMPLE] = _sampler(_callable("on_sample", sample))
+        if roots is not None:
+            self._by_method[ROOTS] = _lister(roots)
+
+    @property
+    def any(self) -> bool:
+        """Whether any question is answered."""
+        return bool(self._by_method)
+
+    def has(self, method: str) -> bool:
+        """Whether a question of this kind is answered."""
+        return method in self._by_method
+
+    def capabilities(self, *, asking: bool) -> ClientCapabilities:
+        """What to declare. With `asking`, forms and addresses also where no handler answers them."""
+        return ClientCapabilities(
+            elicitation={"form": {}, "url": {}} if asking or self.has(ELICIT) else None,
+            sampling={} if self.has(SAMPLE) else None,
+            roots={} if self.has(ROOTS) else None,
+        )
+
+    async def answer(self, method: str, params: Raw | UnsetType) -> bytes:
+        """The encoded result of one question. What the user's handler raises goes through.
+
+        Raises:
+            ProtocolError: No handler answers such a question, or it is malformed.
+        """
+        handler = self._by_method.get(method)
+        if handler is None:
+            raise ProtocolError(jsonrpc.METHOD_NOT_FOUND, f"Method not found: {method}")
+        return _encode(await handler(b"{}" if params is UNSET else params))
+
+
+def _callable(setting: str, value: Any) -> Any:
+    if not callable(value):
+        raise ConfigurationError(f"{setting} is a function or a coroutine function, not {value!r}")
+    return value
+
+
+async def _resolved(value: Any) -> Any:
+    return await value if inspect.isawaitable(value) else value
+
+
+def _decoded(decode: Callable[[Any], Any], params: Any) -> Any:
+    try:
+        return decode(params)
+    except msgspec.DecodeError as error:
+        raise ProtocolError(jsonrpc.INVALID_PARAMS, f"Invalid params: {error}") from None
+
+
+def _elicitor(ask: OnElicit) -> Callable[[Any], Awaitable[Any]]:
+    async def answer(params: Any) -> ElicitResult:
+        question = _decoded(_decode_elicitation, params)
+        return _elicited(question, await _resolved(ask(question)))
+
+    return answer
+
+
+def _sampler(sample: OnSample) -> Callable[[Any], Awaitable[Any]]:
+    async def answer(params: Any) -> Any:
+        return _sampled(await _resolved(sample(_decoded(_decode_sampling, params))))
+
+    return answer
+
+
+def _lister(roots: OnRoots) -> Callable[[Any], Awaitable[Any]]:
+    async def answer(_: Any) -> ListRootsResult:
+        return _rooted(await _resolved(roots()) if callable(roots) else roots)
+
+    return answer
+
+
+def shaped(request: InputRequest, value: Any) -> Any:
+    """What a person, a model or a program answered, as the result that the question wants.
+
+    Raises:
+        ValueError: It does not fit the question.
+        TypeError: It is of no type that could.
+    """
+    if request.method == ELICIT:
+        return _elicited(msgspec.convert(request.params or {}, Elicitation), value)
+    if request.method == SAMPLE:
+        return _sampled(value)
+    return _rooted(value)
+
+
+def _elicited(question: Elicitation, value: Any) -> ElicitResult:
+    if isinstance(value, ElicitResult):
+        return value
+    if value is None or value is False:
+        return question.decline()
+    if _is_elicited(value) and "action" not in question.fields:
+        return msgspec.convert(value, ElicitResult)
+    return question.accept(None if value is True else value)
+
+
+def _is_elicited(value: Any) -> bool:
+    """Whether it is an `ElicitResult` as JSON."""
+    return isinstance(value, dict) and value.keys() <= _ELICITED and value.get("action") in _ACTIONS
+
+
+def _sampled(value: Any) -> Any:
+    if isinstance(value, SamplingResult):
+        return value
+    if isinstance(value, dict):
+        msgspec.convert(value, SamplingResult)
+        return value
+    if isinstance(value, str):
+        value = Text(value)
+    if isinstance(value, (Text, Image, Audio, ToolUse)):
+        reason = "toolUse" if isinstance(value, ToolUse) else "endTurn"
+        return SamplingResult(role="assistant", content=value, model="unknown", stop_reason=reason)
+    raise TypeError(f"a model answers with a SamplingResult, a content block or a string, not {value!r}")
+
+
+def _rooted(value: Any) -> ListRootsResult:
+    if isinstance(value, ListRootsResult):
+        return value
+    if isinstance(value, dict):
+        return msgspec.convert(value, ListRootsResult)
+    return ListRootsResult(roots=tuple(map(_root, value)))
+
+
+def _root(root: Root | str | os.PathLike[str]) -> Root:
+    if isinstance(root, Root):
+        return root
+    if isinstance(root, str) and "://" in root:
+        return Root(root)
+    path = Path(root).absolute()
+    return Root(path.as_uri(), path.name or None)

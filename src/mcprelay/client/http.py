@@ -1,0 +1,280 @@
+"""The `Sender` on aiohttp: pool, TLS, proxies, and exact evidence. Imported on first use.
+
+aiohttp keeps the head of a request back until its body is written, so nothing has left for as long as the body's
+`write_with_length` was not entered. Redirects and cookies are off; compression is not asked for, and what comes
+compressed all the same is bounded while it is decompressed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from typing import TYPE_CHECKING, Any, Self
+
+import aiohttp
+from aiohttp.payload import Payload
+from multidict import CIMultiDict
+from yarl import URL
+
+from mcprelay.errors import ConnectionLost, Evidence, LimitExceeded, NotSent
+
+if TYPE_CHECKING:
+    import ssl as tls
+    from collections.abc import AsyncIterator, Mapping
+    from types import TracebackType
+
+    from mcprelay.ports import Request
+
+KEEP_ALIVE = 15.0
+"""How long a connection that is not used is kept, in seconds."""
+DRAIN_SECONDS = 1.0
+"""How long the rest of a stream whose answer is there may take, so that its connection can be used again."""
+_DRAIN_BYTES = 2**16
+_PIECE = 2**16
+_HEAD_BYTES = 2**16
+_URLS = 256
+
+
+class _Body(Payload):
+    """A request's body, which notes when it is about to leave."""
+
+    _autoclose = True
+
+    def __init__(self, request: Request) -> None:
+        self._value = request.body or b""
+        self._headers = _NO_HEADERS
+        self._size = len(self._value)
+        self._request = request
+
+    def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
+        """See aiohttp."""
+        return self._value.decode(encoding, errors)  # type: ignore[no-any-return]
+
+    async def write(self, writer: Any) -> None:
+        """See aiohttp."""
+        await self.write_with_length(writer, None)
+
+    async def write_with_length(self, writer: Any, content_length: int | None) -> None:
+        """See aiohttp."""
+        self._request.evidence = Evidence.MAYBE_SENT
+        await writer.write(self._value)
+
+
+_NO_HEADERS: CIMultiDict[str] = CIMultiDict()
+
+
+class HttpSender:
+    """An HTTP client for one event loop.
+
+    Args:
+        connect_timeout: Seconds that a connection, TLS included, may take.
+        connections: How many connections may be open at once.
+        proxy: The URL of an HTTP proxy.
+        ssl: How TLS is done: custom authorities, a client certificate. The system's authorities when left out.
+        trust_env: Whether the environment's proxies are used.
+    """
+
+    def __init__(
+        self,
+        *,
+        connect_timeout: float = 10.0,
+        connections: int = 1024,
+        proxy: str | None = None,
+        ssl: tls.SSLContext | None = None,
+        trust_env: bool = False,
+    ) -> None:
+        self._connect_timeout = connect_timeout
+        self._connections = connections
+        self._proxy = None if proxy is None else URL(proxy)
+        self._ssl = True if ssl is None else ssl
+        self._trust_env = trust_env
+        self._session: aiohttp.ClientSession | None = None
+        self._urls: dict[str, URL] = {}
+        self._draining: set[asyncio.Task[None]] = set()
+        self._closed = False
+
+    def send(self, request: Request) -> Exchange:
+        """See `Sender`."""
+        return Exchange(self, request)
+
+    async def aclose(self) -> None:
+        """See `Sender`."""
+        self._closed = True
+        for task in list(self._draining):
+            task.cancel()
+        if self._session is not None:
+            session, self._session = self._session, None
+            await session.close()
+
+    def _open(self) -> aiohttp.ClientSession:
+        session = self._session
+        if session is None:
+            if self._closed:
+                raise NotSent("the HTTP client is closed")
+            session = self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=self._connections, keepalive_timeout=KEEP_ALIVE, ssl=self._ssl),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                auto_decompress=False,
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=self._connect_timeout),
+                trust_env=self._trust_env,
+                max_line_size=_HEAD_BYTES,
+                max_field_size=_HEAD_BYTES,
+            )
+        return session
+
+    def _url(self, url: str) -> URL:
+        parsed = self._urls.get(url)
+        if parsed is None:
+            if len(self._urls) >= _URLS:
+                self._urls.clear()
+            parsed = self._urls[url] = URL(url, encoded="%" in url)
+        return parsed
+
+    async def begin(self, request: Request) -> aiohttp.ClientResponse:
+        """Send a request, and give the response once its head is there. See `Sender.send` for what is raised."""
+        session = self._open()
+        with_body = request.body is not None
+        request.evidence = Evidence.NOT_SENT if with_body else Evidence.MAYBE_SENT
+        try:
+            return await session.request(
+                request.method,
+                self._url(request.url),
+                data=_Body(request) if with_body else None,
+                headers=CIMultiDict(request.headers),
+                allow_redirects=False,
+                proxy=self._proxy,
+            )
+        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL) as error:
+            request.evidence = Evidence.NOT_SENT
+            raise NotSent(_sentence(error)) from error
+        except (aiohttp.ClientError, OSError, RuntimeError, ValueError) as error:
+            if request.evidence is Evidence.NOT_SENT:
+                raise NotSent(_sentence(error)) from error
+            raise ConnectionLost(_sentence(error), evidence=request.evidence) from error
+
+    def drain_later(self, response: aiohttp.ClientResponse) -> None:
+        """Read what is left of a body beside the calls."""
+        task = asyncio.ensure_future(_drain(response))
+        self._draining.add(task)
+        task.add_done_callback(self._draining.discard)
+
+
+class Exchange:
+    """One request and its reply: the context that `HttpSender.send` gives, and the `Reply` inside it."""
+
+    __slots__ = ("_answered", "_request", "_response", "_sender", "headers", "status")
+
+    def __init__(self, sender: HttpSender, request: Request) -> None:
+        self._sender = sender
+        self._request = request
+        self._response: aiohttp.ClientResponse = None  # type: ignore[assignment]  # there once the context is entered
+        self._answered = False
+        self.status = 0
+        self.headers: Mapping[str, str] = {}
+
+    async def __aenter__(self) -> Self:
+        response = self._response = await self._sender.begin(self._request)
+        self.status = response.status
+        self.headers = _joined(response.headers)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        response = self._response
+        if response.content.at_eof():
+            response.release()
+        elif self._answered and kind is None:
+            self._sender.drain_later(response)
+        else:
+            response.close()
+
+    def settle(self) -> None:
+        """The answer is there: leaving the context need not close the stream, whose end is waited for elsewhere."""
+        self._answered = True
+
+    async def read(self, limit: int) -> bytes:
+        """See `Reply`."""
+        response = self._response
+        length = response.headers.get("Content-Length")
+        if length is not None and "Content-Encoding" not in response.headers:
+            if length.isdecimal() and int(length) > limit:
+                raise LimitExceeded("response_bytes", limit, actual=int(length), what="the body")
+            try:
+                return await response.read()
+            except (aiohttp.ClientError, OSError) as error:
+                raise ConnectionLost(_sentence(error), evidence=Evidence.MAYBE_SENT) from error
+        pieces: list[bytes] = []
+        size = 0
+        async for piece in self.chunks():
+            size += len(piece)
+            if size > limit:
+                raise LimitExceeded("response_bytes", limit, what="the body")
+            pieces.append(piece)
+        return b"".join(pieces)
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """See `Reply`."""
+        content = self._response.content
+        inflater = _inflater(self._response.headers.get("Content-Encoding", "identity"))
+        try:
+            while chunk := await content.readany():
+                if inflater is None:
+                    yield chunk
+                else:
+                    for piece in _inflate(inflater, chunk):
+                        yield piece
+        except (aiohttp.ClientError, OSError, zlib.error) as error:
+            raise ConnectionLost(_sentence(error), evidence=Evidence.MAYBE_SENT) from error
+
+
+def _joined(headers: Any) -> dict[str, str]:
+    """Header names in lower case, the values of a repeated one joined with a comma."""
+    joined: dict[str, str] = {}
+    for name, value in headers.items():
+        key = name.lower()
+        joined[key] = f"{joined[key]}, {value}" if key in joined else value
+    return joined
+
+
+def _inflater(encoding: str) -> Any:
+    """What decompresses a body that came compressed although that was not asked for, or None."""
+    encoding = encoding.strip().lower()
+    if encoding in ("", "identity"):
+        return None
+    if encoding in ("gzip", "x-gzip", "deflate"):
+        return zlib.decompressobj(wbits=47)
+    raise ConnectionLost(
+        f"the body has the encoding {encoding!r}, which was not asked for", evidence=Evidence.MAYBE_SENT
+    )
+
+
+def _inflate(inflater: Any, chunk: bytes) -> Any:
+    """Pieces of bounded size, so that a small body cannot become a large one at once."""
+    while chunk:
+        piece = inflater.decompress(chunk, _PIECE)
+        if piece:
+            yield piece
+        chunk = inflater.unconsumed_tail
+
+
+async def _drain(response: aiohttp.ClientResponse) -> None:
+    """Read what is left of a body, so that its connection can be used again."""
+    size = 0
+    try:
+        async with asyncio.timeout(DRAIN_SECONDS):
+            while size < _DRAIN_BYTES and (chunk := await response.content.readany()):
+                size += len(chunk)
+    except (aiohttp.ClientError, OSError):  # TimeoutError is an OSError
+        pass
+    finally:
+        if response.content.at_eof():
+            response.release()
+        else:
+            response.close()
+
+
+def _sentence(error: BaseException) -> str:
+    """What went wrong, in the words of whoever noticed."""
+    text = str(error).strip()
+    return text or f"the connection failed ({type(error).__name__})"

@@ -1,0 +1,393 @@
+"""A connection over a `Channel`: stdio, in process, the HTTP+SSE pair, or a user's own.
+
+All messages share the channel: one task receives, one sends. A call waits in the outbox until the channel takes it,
+and can be withdrawn for as long as it is there; that is what makes `NOT_SENT` exact.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from msgspec import UNSET, Raw
+
+from mcprelay.client import failure, handshake
+from mcprelay.client.call import Call
+from mcprelay.client.link import Link
+from mcprelay.client.progress import logger
+from mcprelay.core import probe
+from mcprelay.core.peer import Lost, Refused, Replied
+from mcprelay.core.probe import Next, Step
+from mcprelay.errors import CallFailed, Evidence, LimitExceeded, NotSent, RemoteError, ResponseInvalid
+from mcprelay.revisions import Era, Feature
+from mcprelay.wire import jsonrpc
+
+if TYPE_CHECKING:
+    from mcprelay.client.party import Party
+    from mcprelay.core.peer import Event, Pending
+    from mcprelay.ports import Channel
+    from mcprelay.revisions import Revision
+
+_ID_IN_HEAD = re.compile(rb'"id"\s*:\s*(\d{1,20})\s*[,}]')
+
+
+class Line(Link):
+    """The link over a channel.
+
+    Args:
+        channel: The other side.
+        party: Who we are.
+        remembered: The era that the server is known to be of, or None.
+        silent: Whether it is known not to answer `server/discover`.
+    """
+
+    def __init__(self, channel: Channel, party: Party, *, remembered: Era | None = None) -> None:
+        super().__init__(party)
+        self.channel = channel
+        self.remembered = remembered
+        self._outbox: deque[tuple[Pending | None, bytes]] = deque()
+        self._idle: asyncio.Future[None] | None = None
+        self._sent = 0
+        self._numbers: dict[int | str, int] = {}
+        self._send_nowait = getattr(channel, "send_nowait", None)
+        self._reader: asyncio.Task[None] | None = None
+        self._writer: asyncio.Task[None] | None = None
+        self._closing: asyncio.Future[None] | None = None
+        self._reason = "the connection ended"
+
+    # --- beginning
+
+    async def start(self) -> None:
+        """Find out what the server speaks, and shake hands where that is due.
+
+        Raises:
+            CallFailed: It speaks nothing that we do, or nothing at all.
+        """
+        self._reader = self.loop.create_task(self._read())
+        self._writer = self.loop.create_task(self._write())
+        try:
+            await self._agree()
+        except BaseException:
+            await self.aclose()
+            raise
+
+    async def _agree(self) -> None:
+        offered = self.party.offered
+        modern = probe.first(Era.STATELESS, offered)
+        legacy = probe.first(Era.HANDSHAKE, offered)
+        if modern is None or (self.remembered is Era.HANDSHAKE and legacy is not None):
+            assert legacy is not None, "a client offers at least one revision"  # noqa: S101 - `Client` sees to it
+            await self._shake_hands(legacy)
+            return
+        step = await self._probe(modern, legacy)
+        if step.step is Step.REPEAT:
+            step = await self._discover(step.revision or modern, repeated=True)
+        if step.step is Step.HANDSHAKE and step.revision is not None:
+            await self._shake_hands(step.revision)
+        elif step.step is Step.SPEAK and step.revision is not None:
+            handshake.speak(self, step.revision)
+        elif step.step is not Step.SURFACE:
+            raise failure.unsupported(None, step.supported, [revision.name for revision in offered])
+
+    async def _probe(self, modern: Revision, legacy: Revision | None) -> Next:
+        """Ask `server/discover`; when the server is silent, say `initialize` too, and take what is answered first."""
+        asking = self.loop.create_task(self._discover(modern))
+        try:
+            if legacy is None:
+                return await asking
+            await asyncio.wait([asking], timeout=self.settings.probe_timeout)
+            if asking.done():
+                return asking.result()
+            greeting = self.loop.create_task(self._shake_hands(legacy))
+            return await self._first_answer(asking, greeting)
+        finally:
+            await _over(asking)
+
+    async def _first_answer(self, asking: asyncio.Task[Next], greeting: asyncio.Task[None]) -> Next:
+        try:
+            await asyncio.wait([asking, greeting], return_when=asyncio.FIRST_COMPLETED)
+            if asking.done() and not asking.exception() and asking.result().step is not Step.HANDSHAKE:
+                return asking.result()
+            await greeting
+        except RemoteError:
+            # It refuses the handshake, so what it says to the probe is what counts.
+            return await asking
+        finally:
+            await _over(greeting)
+        return probe.SURFACE  # hands were shaken
+
+    async def _discover(self, revision: Revision, *, repeated: bool = False) -> Next:
+        call = Call(handshake.DISCOVER, deadline=self.loop.time() + self.settings.connect_timeout)
+        try:
+            result = await self._ask(call, revision)
+        except ResponseInvalid:
+            return probe.after_foreign(self.party.offered)
+        except RemoteError as error:
+            told = jsonrpc.ErrorObject(error.code, error.message, _raw(error.data))
+            step = probe.after_error(told, sent=revision, offered=self.party.offered, probe=True, repeated=repeated)
+            if step.step is Step.SURFACE:
+                raise
+            return step
+        try:
+            return handshake.discovered(self, result, call)
+        except ResponseInvalid:
+            return probe.after_foreign(self.party.offered)
+
+    async def _shake_hands(self, revision: Revision) -> None:
+        deadline = self.loop.time() + self.settings.connect_timeout
+        call = handshake.initialize_call(self.party, revision, deadline=deadline)
+        result = await self._ask(call, revision)
+        agreed = handshake.agree(self, result, call)
+        self.peer.batches = agreed.has(Feature.BATCH)
+        await self.tell(handshake.initialized_notice())
+        level = handshake.set_level(self.party, self)
+        if level is not None:
+            self.spawn(self._quietly(level))
+
+    async def _quietly(self, call: Call) -> None:
+        try:
+            await self.call(call)
+        except CallFailed as error:
+            logger.debug("%s", error)
+
+    # --- calling
+
+    async def call(self, call: Call) -> Raw:
+        """See `Link`."""
+        revision = self.revision
+        if not self.alive or revision is None:
+            raise failure.lost(call, Evidence.NOT_SENT, self._reason, **self._process())
+        return await self._ask(call, revision)
+
+    async def _ask(self, call: Call, revision: Revision) -> Raw:
+        if not self.alive:
+            raise failure.lost(call, Evidence.NOT_SENT, self._reason, **self._process())
+        pending = self.owe(call)
+        call.future = future = self.loop.create_future()
+        call.evidence = Evidence.NOT_SENT
+        self._put(pending, jsonrpc.request(pending.id, call.method, self.params_of(call, revision)))
+        try:
+            return await future  # type: ignore[no-any-return]
+        except asyncio.CancelledError as error:
+            self._withdraw(call, pending, error)
+            raise
+        finally:
+            self._numbers.pop(pending.id, None)
+
+    def _withdraw(self, call: Call, pending: Pending, error: asyncio.CancelledError) -> None:
+        """The caller gave up: the server is told, unless nothing of the request left."""
+        call.evidence = self._evidence(pending)
+        error.add_note(f"{failure.what(call)} was cancelled by its caller: {call.evidence}")
+        notice = self.peer.abandon(pending, "the caller gave up")
+        if notice and call.method not in handshake.METHODS:
+            self._put(None, notice)
+
+    async def tell(self, message: bytes) -> None:
+        """See `Link`."""
+        if message and self.alive:
+            self._put(None, message)
+
+    def expired(self, call: Call, pending: Pending, notice: bytes) -> None:
+        """See `Link`."""
+        call.evidence = self._evidence(pending)
+        if notice and call.method not in handshake.METHODS:
+            self._put(None, notice)
+        self._fail(call, failure.expired(call, call.evidence))
+
+    def finish(self, call: Call) -> None:
+        """See `Link`."""
+        if call.pending is not None and self.peer.pending.pop(call.pending.id, None) is not None:
+            call.evidence = Evidence.ANSWERED
+            if call.future is not None and not call.future.done():
+                call.future.set_result(Raw(b"{}"))
+
+    def _fail(self, call: Call, error: BaseException) -> None:
+        if call.future is not None and not call.future.done():
+            call.future.set_exception(error)
+
+    # --- sending
+
+    def _put(self, pending: Pending | None, data: bytes) -> None:
+        """Hand a message over at once where the channel takes it, else put it into the outbox."""
+        if self._send_nowait is not None and not self._outbox and not self.channel.congested:  # type: ignore[attr-defined]
+            try:
+                number = self._send_nowait(data)
+            except NotSent as error:
+                self._unsent(pending, error)
+                return
+            self._counted(pending, number)
+            return
+        self._outbox.append((pending, data))
+        if self._idle is not None and not self._idle.done():
+            self._idle.set_result(None)
+
+    def _counted(self, pending: Pending | None, number: int) -> None:
+        self._sent = number
+        if pending is not None:
+            pending.evidence = Evidence.MAYBE_SENT
+            self._numbers[pending.id] = number
+
+    def _unsent(self, pending: Pending | None, error: Exception) -> None:
+        if pending is not None and self.peer.pending.pop(pending.id, None) is not None:
+            pending.evidence = Evidence.NOT_SENT
+            call: Call = pending.slot
+            self._fail(call, failure.lost(call, Evidence.NOT_SENT, str(error), **self._process()))
+
+    async def _write(self) -> None:
+        while True:
+            while self._outbox:
+                pending, data = self._outbox[0]
+                if pending is not None and self.peer.pending.get(pending.id) is not pending:
+                    self._outbox.popleft()  # given up while it waited: it never leaves
+                    continue
+                await self._send(pending, data)
+            self._idle = self.loop.create_future()
+            await self._idle
+
+    async def _send(self, pending: Pending | None, data: bytes) -> None:
+        self._outbox.popleft()
+        self._counted(pending, self._sent + 1)
+        try:
+            await self.channel.send(data)
+        except NotSent as error:
+            self._sent -= 1
+            self._unsent(pending, error)
+        except CallFailed as error:  # this message alone was refused: the channel goes on
+            if pending is not None and self.peer.pending.pop(pending.id, None) is not None:
+                self._fail(pending.slot, error)
+        except Exception as error:  # noqa: BLE001 - a channel may be anybody's, and any failure breaks it
+            self._reason = f"the channel broke while sending ({error!r})"
+            await self._end()
+
+    def _evidence(self, pending: Pending) -> Evidence:
+        """What is known of a request: one that a broken channel still holds will never leave."""
+        number = self._numbers.get(pending.id)
+        if number is None or pending.evidence is not Evidence.MAYBE_SENT:
+            return pending.evidence
+        channel: Any = self.channel
+        broken = self._send_nowait is not None and channel.lost is not None
+        if broken and channel.handed < number:
+            return Evidence.NOT_SENT
+        return Evidence.MAYBE_SENT
+
+    # --- receiving
+
+    async def _read(self) -> None:
+        while True:
+            try:
+                data = await self.channel.receive()
+            except LimitExceeded as error:
+                self._oversized(error)
+                continue
+            except Exception as error:  # noqa: BLE001 - a channel may be anybody's, and any failure breaks it
+                self._reason = f"the channel broke while receiving ({error!r})"
+                break
+            if not data:
+                self._reason = self._ending()
+                break
+            self._receive(data)
+        await self._end()
+
+    def _receive(self, data: bytes) -> None:
+        message = jsonrpc.parse(data, depth=self.peer.depth)
+        if isinstance(message, jsonrpc.Malformed):
+            if self.peer.batches and jsonrpc.is_batch(data):
+                for event in self.peer.receive(data):
+                    self._take(event)
+            else:
+                self._malformed(message, data)
+            return
+        self._take(self.peer.take(message))
+
+    def _take(self, event: Event) -> None:
+        if type(event) is Replied:
+            call: Call = event.pending.slot
+            call.evidence = Evidence.ANSWERED
+            if call.future is not None and not call.future.done():
+                call.future.set_result(event.result)
+        elif isinstance(event, Refused):
+            call = event.pending.slot
+            call.evidence = Evidence.ANSWERED
+            self._fail(call, failure.remote(call, event.error))
+        else:
+            self.heard(event)
+
+    def _malformed(self, message: jsonrpc.Malformed, data: bytes) -> None:
+        """What is not a message is counted; one that names a call of ours ends that call, which would wait for ever."""
+        self.unreadable += 1
+        logger.debug("not a message: %s: %r", message.reason, data[:200])
+        pending = None if message.id is None else self.peer.pending.pop(message.id, None)
+        if pending is not None:
+            self._fail(pending.slot, failure.invalid(pending.slot, f"the answer is malformed: {message.reason}", data))
+
+    def _oversized(self, error: LimitExceeded) -> None:
+        """A message was discarded because of its size: if it was an answer, whoever waits for it is told."""
+        self.unreadable += 1
+        for part in (getattr(error, "head", b""), getattr(error, "tail", b"")):
+            for found in _ID_IN_HEAD.finditer(part):
+                pending = self.peer.pending.pop(int(found[1]), None)
+                if pending is not None:
+                    self._fail(pending.slot, failure.too_long(pending.slot, "response_bytes", error.allowed))
+                    return
+
+    # --- ending
+
+    def _ending(self) -> str:
+        code = getattr(self.channel, "exit_code", None)
+        return "the server closed the connection" if code is None else f"the server's process exited with code {code}"
+
+    def _process(self) -> dict[str, Any]:
+        """What is known of the server's process, where there is one."""
+        channel = self.channel
+        return {
+            "exit_code": getattr(channel, "exit_code", None),
+            "stderr": failure.text_of(getattr(channel, "stderr_tail", "")[-failure.EXCERPT :]),
+        }
+
+    async def _end(self) -> None:
+        """The wire is gone: everybody who waits is told the truth."""
+        if not self.alive:
+            return
+        self.alive = False
+        self._settle_all()
+        await self.aclose()
+
+    def _settle_all(self) -> None:
+        process = self._process()
+        for event in self.peer.lost():
+            if isinstance(event, Lost):
+                call: Call = event.pending.slot
+                call.evidence = self._evidence(event.pending)
+                self._fail(call, failure.lost(call, call.evidence, self._reason, **process))
+        self._outbox.clear()
+
+    async def aclose(self) -> None:
+        """See `Link`."""
+        if self._closing is None:
+            if self.alive:
+                self.alive = False
+                self._reason = "the client was closed"
+            self._closing = asyncio.ensure_future(self._close())
+        await asyncio.shield(self._closing)
+
+    async def _close(self) -> None:
+        for task in (self._reader, self._writer):
+            if task is not None:
+                task.cancel()
+        self._settle_all()
+        await self.stop()
+        await self.channel.aclose()
+
+
+async def _over(task: asyncio.Task[Any]) -> None:
+    """End a task whose outcome does not matter any more."""
+    task.cancel()
+    await asyncio.wait([task])
+    if not task.cancelled():
+        task.exception()
+
+
+def _raw(data: Any) -> Any:
+    return UNSET if data is None else Raw(jsonrpc.encode(data))

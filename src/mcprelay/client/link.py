@@ -1,0 +1,327 @@
+"""What every connection to a server does, whatever the wire: debts and deadlines, notices, and the server's questions.
+
+A link sends one `Call` and gives its raw result or raises a `CallFailed`. It does not read results, repeat calls on
+anybody's behalf, or ask its user anything but through the handlers. `Line` is the link over a channel, `Web` the one
+over HTTP.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+import struct
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+
+from mcprelay.client import failure
+from mcprelay.client.deadline import Watch
+from mcprelay.client.face import Face
+from mcprelay.client.progress import LogMessage, Progress, logger
+from mcprelay.core.peer import Called, Cancelled, Event, Expired, Notified, Peer
+from mcprelay.errors import Evidence, ProtocolError
+from mcprelay.revisions import Era, Feature
+from mcprelay.wire import jsonrpc
+from mcprelay.wire.params import LOG_LEVEL, CancelledParams, MessageParams, NotificationParams, ProgressParams
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine, Iterator
+
+    from mcprelay.client.call import Call
+    from mcprelay.client.party import Party
+    from mcprelay.core.peer import Pending
+    from mcprelay.revisions import Revision
+
+PROGRESS = "notifications/progress"
+MESSAGE = "notifications/message"
+CANCELLED = "notifications/cancelled"
+ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
+UPDATED = "notifications/resources/updated"
+CHANGED = frozenset(
+    {
+        "notifications/tools/list_changed",
+        "notifications/prompts/list_changed",
+        "notifications/resources/list_changed",
+        UPDATED,
+    }
+)
+
+
+class _UpdatedParams(NotificationParams, frozen=True, kw_only=True):
+    uri: str | None = None
+
+
+_decode_progress = msgspec.json.Decoder(ProgressParams).decode
+_decode_message = msgspec.json.Decoder(MessageParams).decode
+_decode_updated = msgspec.json.Decoder(_UpdatedParams).decode
+_decode_cancelled = msgspec.json.Decoder(CancelledParams).decode
+
+
+def unguessable() -> Iterator[int]:
+    """Request ids that the other side cannot guess, and that every JSON parser reads exactly."""
+    while True:
+        for (word,) in struct.iter_unpack(">Q", os.urandom(2048)):
+            yield word >> 18
+
+
+class Link:
+    """One connection. Belongs to one loop.
+
+    Attributes:
+        revision: The revision that is spoken, or None as long as it is not known.
+        face: What the server said of itself.
+        peer: The debts of both sides.
+        alive: Whether calls can be made.
+    """
+
+    def __init__(self, party: Party) -> None:
+        self.party = party
+        self.settings = party.settings
+        self.revision: Revision | None = None
+        self.face = Face()
+        self.alive = True
+        self.loop = asyncio.get_running_loop()
+        pending: dict[Any, Pending] = {}
+        self.peer = Peer(
+            ids=(number for number in unguessable() if number not in pending),
+            concurrent_requests=self.settings.concurrent_requests,
+            depth=self.settings.depth,
+        )
+        self.peer.pending = pending
+        self.watch = Watch(self.peer, self.loop, self._expire)
+        self.unreadable = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._serving: dict[int | str, asyncio.Task[None]] = {}
+        self._asked = 0
+        self._renewal: asyncio.Future[None] | None = None
+
+    # --- what a wire implements
+
+    async def start(self) -> None:
+        """Connect, as far as the wire has to."""
+
+    async def call(self, call: Call) -> Raw:
+        """Send a request and wait for its result.
+
+        Raises:
+            CallFailed: There is none.
+        """
+        raise AssertionError(f"{type(self).__name__} does not say how to call")
+
+    async def tell(self, message: bytes) -> None:
+        """Send a notification or an answer. What cannot be sent is dropped: nobody waits for it."""
+
+    async def aclose(self) -> None:
+        """End the connection; calls that wait fail. Twice is once."""
+
+    # --- debts
+
+    def owe(self, call: Call) -> Pending:
+        """Note that an answer to this call is owed, and watch its deadline.
+
+        Raises:
+            CallLimitExceeded: Too many calls wait already.
+            DeadlineExceeded: Its deadline has passed.
+        """
+        peer = self.peer
+        if len(peer.pending) >= self.settings.pending_calls:
+            raise failure.too_many(call, "pending_calls", self.settings.pending_calls)
+        deadline = call.deadline
+        if deadline is not None and deadline <= self.loop.time():
+            raise failure.expired(call, call.evidence)
+        pending = peer.expect(call.method, deadline=deadline)
+        pending.slot = call
+        call.pending = pending
+        call.request_id = pending.id
+        if deadline is not None:
+            self.watch.arm()
+        return pending
+
+    def params_of(self, call: Call, revision: Revision) -> bytes:
+        """The params of a call in a revision."""
+        preamble = self.party.preamble(revision)
+        if call.log_level is not None and revision.has(Feature.LOG_PER_REQUEST):
+            preamble = b'%b,"%b":"%b"' % (preamble, LOG_LEVEL.encode(), call.log_level.encode())
+        return call.encode(preamble)
+
+    def _expire(self, event: Event) -> None:
+        """The timer rang for a call."""
+        if isinstance(event, Expired):
+            self.expired(event.pending.slot, event.pending, event.notice)
+
+    def expired(self, call: Call, pending: Pending, notice: bytes) -> None:
+        """A call's deadline passed: the wire ends it, and tells the server."""
+
+    def stand(self) -> None:
+        """Hear what the server says outside of calls, where that takes a stream of its own."""
+
+    def finish(self, call: Call) -> None:
+        """End a call as if it had been answered with an empty result."""
+
+    async def until_renewed(self) -> None:
+        """Wait until the session is another one.
+
+        Raises:
+            ConnectionLost: The link ended.
+        """
+        if self.alive:
+            if self._renewal is None:
+                self._renewal = self.loop.create_future()
+            await asyncio.shield(self._renewal)
+        if not self.alive:
+            raise failure.lost(None, Evidence.ANSWERED, "the connection ended")
+
+    def renewed(self) -> None:
+        """The session is another one, or the link has ended."""
+        renewal, self._renewal = self._renewal, None
+        if renewal is not None and not renewal.done():
+            renewal.set_result(None)
+
+    def spawn(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        """Work beside the calls, ended with the link."""
+        _ = self.started(coroutine)
+
+    def started(self, coroutine: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """The same, and the task that does it."""
+        task = self.loop.create_task(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._finished)
+        return task
+
+    def _finished(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            logger.error("work beside the calls failed", exc_info=error)
+
+    async def stop(self) -> None:
+        """End what was spawned."""
+        self.alive = False
+        self.watch.close()
+        self.renewed()
+        current = asyncio.current_task()
+        tasks = [task for task in self._tasks if task is not current]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=self.settings.close_timeout)
+
+    # --- what a server says without being asked
+
+    def heard(self, event: Event, call: Call | None = None) -> None:
+        """Take an event that settles none of our calls; `call` is the one whose own stream it came on, if any."""
+        if isinstance(event, Notified):
+            self._noticed(event.method, event.params, call)
+        elif isinstance(event, Called):
+            self._serve(event, call)
+        elif isinstance(event, Cancelled):
+            task = self._serving.get(event.call.id)
+            if task is not None:
+                task.cancel()
+
+    def _noticed(self, method: str, params: Raw | UnsetType, call: Call | None) -> None:
+        data: Any = b"{}" if params is UNSET else params
+        try:
+            if method == PROGRESS:
+                self._progressed(_decode_progress(data), call)
+            elif method == MESSAGE:
+                self._logged(_decode_message(data), call)
+            elif method in CHANGED or method == ACKNOWLEDGED:
+                self._changed(method, _decode_updated(data), params, call)
+            elif method == CANCELLED:
+                self._torn_down(_decode_cancelled(data), params)
+        except msgspec.DecodeError as error:
+            self.unreadable += 1
+            logger.debug("%s is malformed: %s", method, error)
+
+    def _progressed(self, params: ProgressParams, call: Call | None) -> None:
+        if call is None:
+            pending = self.peer.pending.get(params.progress_token)
+            call = None if pending is None else pending.slot
+        if call is None or call.request_id != params.progress_token:
+            return
+        if call.wait is not None and call.pending is not None:
+            deadline = self.loop.time() + call.wait
+            call.deadline = deadline if call.limit is None else min(deadline, call.limit)
+            self.peer.extend(call.pending, call.deadline)
+            self.watch.arm()
+        if call.on_progress is not None and math.isfinite(params.progress):
+            call.on_progress.hear(Progress(params.progress, params.total, params.message))
+
+    def _logged(self, params: MessageParams, call: Call | None) -> None:
+        """Log messages name no request: where the stream does not tell whose they are, all who listen hear them."""
+        data = None if params.data is UNSET else params.data
+        message = LogMessage(params.level, data, params.logger)
+        calls = [pending.slot for pending in self.peer.pending.values()] if call is None else [call]
+        hearings = {id(one.on_log): one.on_log for one in calls if one.on_log is not None}
+        if not hearings and self.party.on_log is not None:
+            hearings[0] = self.party.on_log
+        for hearing in hearings.values():
+            hearing.hear(message)
+
+    def _changed(self, method: str, params: _UpdatedParams, raw: Raw | UnsetType, call: Call | None) -> None:
+        if call is None and params.meta is not None and params.meta.subscription_id is not None:
+            pending = self.peer.pending.get(params.meta.subscription_id)
+            call = None if pending is None else pending.slot
+        if method != ACKNOWLEDGED:
+            self.party.changed(method, params.uri)
+        if call is not None and call.notice is not None:
+            call.notice(method, raw)
+
+    def _torn_down(self, params: CancelledParams, raw: Raw | UnsetType) -> None:
+        """The server ends a subscription of ours (patterns/cancellation)."""
+        pending = None if params.request_id is None else self.peer.pending.get(params.request_id)
+        call = None if pending is None else pending.slot
+        if call is not None and call.notice is not None:
+            call.notice(CANCELLED, raw)
+
+    # --- what a server asks, in the handshake era
+
+    def _serve(self, event: Called, call: Call | None) -> None:
+        if self.revision is not None and self.revision.era is Era.STATELESS:
+            # stdio, "Sending Messages": in this era a client writes no responses, and servers ask by results.
+            self.peer.settle(event.id, b"")
+            self.unreadable += 1
+            return
+        if event.method == "ping":
+            self.spawn(self.tell(self.peer.answer(event.id, b"{}")))
+            return
+        self._serving[event.id] = self.started(self._answer(event))
+
+    async def _answer(self, event: Called) -> None:
+        self.hold()
+        try:
+            answer = self.peer.answer(event.id, await self.party.handlers.answer(event.method, event.params))
+        except asyncio.CancelledError:
+            self.peer.settle(event.id, b"")
+            raise
+        except ProtocolError as error:
+            answer = self.peer.settle(event.id, jsonrpc.refusal(event.id, error.code, error.message, error.data))
+        except Exception:  # noqa: BLE001 - it is the user's, and the server must not wait for ever
+            logger.exception("the handler of %s failed", event.method)
+            refusal = jsonrpc.refusal(event.id, jsonrpc.INTERNAL_ERROR, "The client could not answer")
+            answer = self.peer.settle(event.id, refusal)
+        finally:
+            self._serving.pop(event.id, None)
+            self.release()
+        if answer:
+            await self.tell(answer)
+
+    def hold(self) -> None:
+        """A person may be asked: default deadlines stand still meanwhile, because it is us who are waited for."""
+        self._asked += 1
+        for pending in self.peer.pending.values():
+            if pending.slot.patient:
+                self.peer.extend(pending, None)
+
+    def release(self) -> None:
+        """The person has answered: default deadlines begin again."""
+        self._asked -= 1
+        if self._asked:
+            return
+        deadline = self.loop.time() + self.settings.request_timeout
+        for pending in list(self.peer.pending.values()):
+            if pending.slot.patient:
+                self.peer.extend(pending, deadline)
+        self.watch.arm()

@@ -1,0 +1,260 @@
+"""Changes of a server as they happen: `async with client.listen(...) as events`.
+
+A change that waits to be read is not told twice, so what waits is bounded by what can change. In the stateless era this
+is one long request; in the handshake era the same events are gathered from the session's notices. A graceful end by the
+server ends the iteration; a connection that is lost raises, or is listened to again where that was asked for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
+
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from mcprelay.client import failure
+from mcprelay.client.link import ACKNOWLEDGED, CANCELLED, UPDATED
+from mcprelay.errors import CallFailed, CallLimitExceeded, ConfigurationError, Evidence, LocalFault
+from mcprelay.types import SubscriptionFilter
+from mcprelay.wire.params import AcknowledgedParams
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+    from types import TracebackType
+
+    from mcprelay.client.call import Call
+
+LISTEN = "subscriptions/listen"
+BACKOFF = 0.5
+BACKOFF_MOST = 30.0
+
+
+class ToolsChanged(Struct, frozen=True):
+    """The list of tools changed."""
+
+
+class PromptsChanged(Struct, frozen=True):
+    """The list of prompts changed."""
+
+
+class ResourcesChanged(Struct, frozen=True):
+    """The list of resources or of templates changed."""
+
+
+class ResourceUpdated(Struct, frozen=True):
+    """What is in a resource changed. It may lie below one that was asked for."""
+
+    uri: str
+
+
+Event: TypeAlias = ToolsChanged | PromptsChanged | ResourcesChanged | ResourceUpdated
+
+_EVENTS: dict[str, Event] = {
+    "notifications/tools/list_changed": ToolsChanged(),
+    "notifications/prompts/list_changed": PromptsChanged(),
+    "notifications/resources/list_changed": ResourcesChanged(),
+}
+_decode_acknowledged = msgspec.json.Decoder(AcknowledgedParams).decode
+
+
+class _Uri(Struct):
+    uri: str
+
+
+_decode_uri = msgspec.json.Decoder(_Uri).decode
+
+
+class Listening:
+    """What `client.listen(...)` gives: a context, and inside it an iterator of events.
+
+    Attributes:
+        wanted: What was asked for.
+        honored: What the server agreed to tell.
+        ended: Whether the server ended it gracefully.
+    """
+
+    def __init__(
+        self,
+        wanted: SubscriptionFilter,
+        *,
+        begin: Callable[[Listening], Coroutine[Any, Any, None]],
+        pending_events: int,
+        again: bool,
+    ) -> None:
+        if wanted == SubscriptionFilter():
+            raise ConfigurationError("listen: say what to listen for: tools=, prompts=, resources= or updates=")
+        self.wanted = wanted
+        self.honored = SubscriptionFilter()
+        self.ended = False
+        self._begin = begin
+        self._most = pending_events
+        self._again = again
+        self._waiting: dict[Event, None] = {}
+        self._wake: asyncio.Future[None] | None = None
+        self._acknowledged: asyncio.Future[None] | None = None
+        self._error: CallFailed | None = None
+        self._over = False
+        self._task: asyncio.Task[None] | None = None
+
+    # --- the user's side
+
+    async def __aenter__(self) -> Self:
+        """Begin, and wait until the server has agreed.
+
+        Raises:
+            CallFailed: It did not.
+        """
+        if self._task is not None:
+            raise LocalFault("a Listening is entered once; call client.listen() again")
+        loop = asyncio.get_running_loop()
+        self._acknowledged = loop.create_future()
+        self._task = loop.create_task(self._run())
+        try:
+            await asyncio.wait([self._acknowledged, self._task], return_when=asyncio.FIRST_COMPLETED)
+        except BaseException:
+            await self.aclose()
+            raise
+        if not self._acknowledged.done() and self._error is not None:
+            raise self._error
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Listen no more, and tell the server so."""
+        if self._task is not None and not self._task.done():
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    def __aiter__(self) -> Listening:
+        return self
+
+    async def __anext__(self) -> Event:
+        """The next event, in the order in which the changes were first told.
+
+        Raises:
+            StopAsyncIteration: The server ended it gracefully, or it was closed here.
+            ConnectionLost: It was cut off.
+            CallLimitExceeded: More different events wait than `pending_events`.
+        """
+        while not self._waiting:
+            if self._error is not None:
+                raise self._error
+            if self._over:
+                raise StopAsyncIteration
+            self._wake = asyncio.get_running_loop().create_future()
+            await self._wake
+        event = next(iter(self._waiting))
+        del self._waiting[event]
+        return event
+
+    # --- the client's side
+
+    async def _run(self) -> None:
+        attempt = 0
+        try:
+            while True:
+                agreed = self.honored
+                try:
+                    await self._begin(self)
+                    self.ended = True
+                    return
+                except CallFailed as error:
+                    if not self._may_repeat(error):
+                        self._error = error
+                        return
+                    attempt = 0 if self.honored is not agreed else attempt + 1
+                await asyncio.sleep(min(BACKOFF * 2**attempt, BACKOFF_MOST))
+        finally:
+            self._over = True
+            self._ring()
+
+    def _may_repeat(self, error: CallFailed) -> bool:
+        """Only a connection that was lost, or could not be made again, is tried again, where that was asked for."""
+        established = self._acknowledged is not None and self._acknowledged.done()
+        return self._again and established and error.evidence is not Evidence.ANSWERED
+
+    def agreed(self, honored: SubscriptionFilter) -> None:
+        """The server has agreed. After an interruption everything may have changed meanwhile, so everything is told."""
+        self.honored = honored
+        if self._acknowledged is not None and not self._acknowledged.done():
+            self._acknowledged.set_result(None)
+            return
+        for event in _everything(honored):
+            self.put(event)
+
+    def put(self, event: Event) -> None:
+        """Tell an event, unless it waits to be read already."""
+        if self._error is not None or event in self._waiting:
+            return
+        if len(self._waiting) >= self._most:
+            what = "listen: the number of different events that wait to be read"
+            self._error = CallLimitExceeded("pending_events", self._most, what=what, evidence=Evidence.ANSWERED)
+            if self._task is not None:
+                self._task.cancel()
+            return
+        self._waiting[event] = None
+        self._ring()
+
+    def _ring(self) -> None:
+        if self._wake is not None and not self._wake.done():
+            self._wake.set_result(None)
+
+    def notice(self, method: str, params: Raw | UnsetType) -> SubscriptionFilter | None:
+        """Take a notice of this subscription; an acknowledgement gives what is honored.
+
+        Raises:
+            ValueError: It is malformed.
+        """
+        if method == ACKNOWLEDGED:
+            return _decode_acknowledged(b"{}" if params is UNSET else params).notifications
+        event = event_of(method, params)
+        if event is not None and self._wants(event):
+            self.put(event)
+        return None
+
+    def _wants(self, event: Event) -> bool:
+        wanted = self.wanted
+        if isinstance(event, ToolsChanged):
+            return wanted.tools_list_changed
+        if isinstance(event, PromptsChanged):
+            return wanted.prompts_list_changed
+        if isinstance(event, ResourcesChanged):
+            return wanted.resources_list_changed
+        return bool(wanted.resource_subscriptions)
+
+
+def event_of(method: str, params: Raw | UnsetType) -> Event | None:
+    """The event that a notice tells, or None where it tells none.
+
+    Raises:
+        ValueError: It is malformed.
+    """
+    if method == UPDATED:
+        return ResourceUpdated(_decode_uri(b"{}" if params is UNSET else params).uri)
+    return _EVENTS.get(method)
+
+
+def _everything(honored: SubscriptionFilter) -> list[Event]:
+    events: list[Event] = []
+    if honored.tools_list_changed:
+        events.append(ToolsChanged())
+    if honored.prompts_list_changed:
+        events.append(PromptsChanged())
+    if honored.resources_list_changed:
+        events.append(ResourcesChanged())
+    return events + [ResourceUpdated(uri) for uri in honored.resource_subscriptions]
+
+
+def is_end(method: str) -> bool:
+    """Whether a notice ends a subscription."""
+    return method == CANCELLED
+
+
+def unacknowledged(call: Call) -> CallFailed:
+    """The server ended a subscription before it agreed to one."""
+    return failure.invalid(call, "the server ended the subscription without acknowledging it")

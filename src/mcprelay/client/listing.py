@@ -1,0 +1,266 @@
+"""Lists of a server, page by page: bounded, from the cache where that is fresh, and robust against what servers do.
+
+A list that changes while it is read is begun again. A cursor that comes twice ends the list with a warning; an item
+that cannot be used is left out and named. Cursors are opaque: an empty one is a cursor (utilities/pagination).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import msgspec
+from msgspec import Raw, Struct
+
+from mcprelay.client import failure
+from mcprelay.client.answer import kept
+from mcprelay.client.progress import logger
+from mcprelay.errors import CallFailed, CallLimitExceeded, Evidence
+from mcprelay.types import Prompt, Resource, ResourceTemplate, Tool
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Generator
+
+    from mcprelay.client.call import Call
+    from mcprelay.client.setting import Settings
+
+T = TypeVar("T")
+
+
+class Excluded(Struct, frozen=True):
+    """An item of a list that cannot be used, and why. The name is the server's word: untrusted."""
+
+    name: str
+    reason: str
+
+
+class Listing(tuple[T, ...], Generic[T]):  # noqa: SLOT001 - a tuple's subclass that has attributes of its own
+    """The items of a list.
+
+    Attributes:
+        warnings: What was wrong with the list, one sentence each.
+        excluded: The items that were left out, each with the reason.
+        pages: How many pages were read.
+    """
+
+    warnings: tuple[str, ...] = ()
+    excluded: tuple[Excluded, ...] = ()
+    pages: int = 0
+
+
+class Kind(Struct, Generic[T], frozen=True):
+    """One kind of list.
+
+    Attributes:
+        method: What is asked.
+        member: The member of the result that holds the items.
+        decode: Reads one item.
+        identity: What tells its items apart.
+        noun: What an item is called.
+    """
+
+    method: str
+    member: str
+    decode: Callable[[Raw], T]
+    identity: str
+    noun: str
+
+
+TOOLS: Kind[Tool] = Kind("tools/list", "tools", msgspec.json.Decoder(Tool).decode, "name", "tool")
+RESOURCES: Kind[Resource] = Kind(
+    "resources/list", "resources", msgspec.json.Decoder(Resource).decode, "uri", "resource"
+)
+TEMPLATES: Kind[ResourceTemplate] = Kind(
+    "resources/templates/list",
+    "resourceTemplates",
+    msgspec.json.Decoder(ResourceTemplate).decode,
+    "uri_template",
+    "resource template",
+)
+PROMPTS: Kind[Prompt] = Kind("prompts/list", "prompts", msgspec.json.Decoder(Prompt).decode, "name", "prompt")
+
+
+class Page(Struct, rename="camel"):
+    """One page as it came. The items are read one by one, so that a bad one spoils no other."""
+
+    tools: list[Raw] = []
+    resources: list[Raw] = []
+    resource_templates: list[Raw] = []
+    prompts: list[Raw] = []
+    next_cursor: Any = None
+    ttl_ms: Any = None
+    cache_scope: Any = None
+
+
+_decode_page = msgspec.json.Decoder(Page).decode
+_decode_name = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+class Walk(Generic[T]):
+    """A list that is about to be read: `await` it for all of it, or `async for` its items as they come.
+
+    Args:
+        kind: What is listed.
+        settings: The bounds.
+        fetch: Gives the page at a cursor, and the call that it took (None from the cache).
+        generation: Counts the changes that the server told of.
+        admit: Why an item cannot be used, or None.
+        done: Told of every complete list.
+    """
+
+    def __init__(
+        self,
+        kind: Kind[T],
+        *,
+        settings: Settings,
+        fetch: Callable[[str | None], Awaitable[tuple[Raw, Call | None]]],
+        generation: Callable[[], int],
+        admit: Callable[[T], str | None],
+        done: Callable[[Listing[T]], None],
+    ) -> None:
+        self._kind = kind
+        self._settings = settings
+        self._fetch = fetch
+        self._generation = generation
+        self._admit = admit
+        self._done = done
+        self._begin()
+
+    def _begin(self) -> None:
+        self._items: list[T] = []
+        self._known: set[Any] = set()
+        self._warnings: list[str] = []
+        self._excluded: list[Excluded] = []
+        self._pages = 0
+
+    def __await__(self) -> Generator[Any, None, Listing[T]]:
+        return self._all().__await__()
+
+    async def __aiter__(self) -> AsyncIterator[T]:
+        self._begin()
+        async for items in self._walk():
+            for item in items:
+                yield item
+        self._done(self._listing())
+
+    async def _all(self) -> Listing[T]:
+        for restart in range(self._settings.list_restarts + 1):
+            self._begin()
+            before = self._generation()
+            async for _ in self._walk():
+                if self._generation() != before and restart < self._settings.list_restarts:
+                    break
+            if self._generation() == before:
+                break
+        else:
+            self._warn(f"the list changed while it was read, list_restarts={self._settings.list_restarts} times")
+        listing = self._listing()
+        self._done(listing)
+        return listing
+
+    async def _walk(self) -> AsyncIterator[list[T]]:
+        """Page after page, each with the items that are new and usable."""
+        cursor: str | None = None
+        seen: set[str] = set()
+        while True:
+            if self._pages >= self._settings.list_pages:
+                raise self._over("list_pages", self._settings.list_pages)
+            result, call = await self._page(cursor)
+            page = self._read(result, call)
+            self._pages += 1
+            fresh = self._take(getattr(page, _FIELD[self._kind.member]))
+            if len(self._items) > self._settings.list_items:
+                raise self._over("list_items", self._settings.list_items)
+            yield fresh
+            cursor = page.next_cursor
+            if cursor is None:
+                return
+            if not isinstance(cursor, str):
+                self._warn(f"a cursor is a string, not {cursor!r}: the list may be incomplete")
+                return
+            if cursor in seen:
+                self._warn("the server gave the same cursor twice: the list may be incomplete")
+                return
+            seen.add(cursor)
+
+    async def _page(self, cursor: str | None) -> tuple[Raw, Call | None]:
+        try:
+            return await self._fetch(cursor)
+        except CallFailed as error:
+            if self._pages:
+                error.partial = self._listing()
+                error.add_note(f"{self._pages} pages with {len(self._items)} items had been read (error.partial)")
+            raise
+
+    def _read(self, result: Raw, call: Call | None) -> Page:
+        try:
+            return _decode_page(result)
+        except msgspec.DecodeError as error:
+            raise failure.invalid(call, f"the page cannot be read: {error}", bytes(result)) from None
+
+    def _take(self, raws: list[Raw]) -> list[T]:
+        fresh = []
+        for raw in raws:
+            item = self._item(raw)
+            if item is None:
+                continue
+            identity = getattr(item, self._kind.identity)
+            if identity in self._known:
+                self._warn(f"the {self._kind.noun} {identity!r} came twice: the first counts")
+                continue
+            self._known.add(identity)
+            fresh.append(item)
+        self._items += fresh
+        return fresh
+
+    def _item(self, raw: Raw) -> T | None:
+        try:
+            item: T = kept(self._kind.decode(raw), raw.copy())
+            reason = self._admit(item)
+        except msgspec.DecodeError as error:
+            self._exclude(_name_in(raw), str(error))
+            return None
+        if reason is not None:
+            self._exclude(getattr(item, self._kind.identity), reason)
+            return None
+        return item
+
+    def _exclude(self, name: str, reason: str) -> None:
+        self._excluded.append(Excluded(name, reason))
+        logger.warning("the %s %r is left out: %s", self._kind.noun, name, reason)
+
+    def _warn(self, text: str) -> None:
+        if text not in self._warnings:
+            self._warnings.append(text)
+            logger.warning("%s: %s", self._kind.method, text)
+
+    def _over(self, limit: str, allowed: int) -> CallLimitExceeded:
+        error = CallLimitExceeded(
+            limit, allowed, what=f"{self._kind.method}: the list", evidence=Evidence.ANSWERED, method=self._kind.method
+        )
+        error.partial = self._listing()
+        return error
+
+    def _listing(self) -> Listing[T]:
+        listing = Listing(self._items)
+        listing.warnings = tuple(self._warnings)
+        listing.excluded = tuple(self._excluded)
+        listing.pages = self._pages
+        return listing
+
+
+_FIELD = {
+    "tools": "tools",
+    "resources": "resources",
+    "resourceTemplates": "resource_templates",
+    "prompts": "prompts",
+}
+
+
+def _name_in(raw: Raw) -> str:
+    """What an item that cannot be read calls itself, if it does."""
+    try:
+        members = _decode_name(raw)
+    except msgspec.DecodeError:
+        return "(not an object)"
+    name = members.get("name") or members.get("uri") or members.get("uriTemplate")
+    return name if isinstance(name, str) else "(no name)"

@@ -1,0 +1,111 @@
+"""Typed values out of results: a decoder for each type, made once.
+
+Knows msgspec's types and, where the user has pydantic and names one of its types, pydantic's. Knows the wrapping that
+older revisions need for values that are no objects, and undoes it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import UNSET, Raw, Struct
+
+from mcprelay.errors import ConfigurationError
+from mcprelay.revisions.shape import WRAPPED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mcprelay.client.answer import ToolAnswer
+
+_decoders: dict[Any, Callable[[Any], Any]] = {}
+_MOST = 1024
+
+
+class _Wrapped(Struct, forbid_unknown_fields=True):
+    result: Raw = msgspec.field(name=WRAPPED)
+
+
+_decode_wrapped = msgspec.json.Decoder(_Wrapped).decode
+_decode_any = msgspec.json.Decoder().decode
+
+
+def decoder(kind: Any) -> Callable[[Any], Any]:
+    """What decodes JSON into a type; a `ValueError` says what does not fit, and where.
+
+    Raises:
+        ConfigurationError: The type cannot be decoded into.
+    """
+    try:
+        found = _decoders.get(kind)
+    except TypeError:  # not hashable: made anew each time
+        return _made(kind)
+    if found is None:
+        if len(_decoders) >= _MOST:
+            _decoders.clear()
+        found = _decoders[kind] = _made(kind)
+    return found
+
+
+def _made(kind: Any) -> Callable[[Any], Any]:
+    if _is_pydantic(kind):
+        return _by_pydantic(kind)
+    try:
+        return msgspec.json.Decoder(kind).decode
+    except TypeError as error:
+        try:
+            return _by_pydantic(kind)
+        except ImportError:
+            raise ConfigurationError(f"values of the type {kind!r} cannot be read: {error}") from error
+
+
+def _is_pydantic(kind: Any) -> bool:
+    return hasattr(kind, "__pydantic_core_schema__") or hasattr(kind, "__pydantic_validator__")
+
+
+def _by_pydantic(kind: Any) -> Callable[[Any], Any]:
+    from pydantic import TypeAdapter
+
+    adapter: Any = TypeAdapter(kind)
+    return lambda raw: adapter.validate_json(bytes(raw))
+
+
+def typed(answer: ToolAnswer, text: str, kind: Any) -> Any:
+    """The value of a declared type: from the structured content, or from the text where a revision has no other.
+
+    Raises:
+        ValueError: What came is not such a value.
+    """
+    decode = decoder(kind)
+    if answer.structured is UNSET:
+        return _from_text(text, kind, decode)
+    structured: Any = answer.structured
+    try:
+        return decode(structured)
+    except ValueError:
+        inner = _unwrapped(structured)
+        if inner is None:
+            raise
+        return decode(inner)
+
+
+def _unwrapped(structured: Raw) -> Raw | None:
+    """The value inside `{"result": …}`, or None where that is not the shape."""
+    try:
+        return _decode_wrapped(structured).result
+    except msgspec.DecodeError:
+        return None
+
+
+def _from_text(text: str, kind: Any, decode: Callable[[Any], Any]) -> Any:
+    if kind is str:
+        return text
+    if kind is None or kind is type(None):
+        return None
+    return decode(text.encode())
+
+
+def plain(raw: Raw) -> Any:
+    """Any JSON as plain data."""
+    return _decode_any(raw)

@@ -1,0 +1,102 @@
+"""What a client says of itself with every request, encoded once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from mcprelay.revisions import Era, Feature
+from mcprelay.types import ClientCapabilities
+from mcprelay.wire.params import CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from mcprelay.client.handler import Handlers
+    from mcprelay.client.progress import Hearing, LogMessage
+    from mcprelay.client.setting import Settings
+    from mcprelay.revisions import Revision
+    from mcprelay.types import Implementation, LogLevel
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Party:
+    """A client as its server meets it.
+
+    Attributes:
+        info: Name and version.
+        handlers: Who answers the server's questions.
+        settings: The limits.
+        offered: The revisions that may be spoken, the newest first.
+        on_log: Who hears log messages that belong to no call.
+        log_level: From which level on, in the handshake era.
+        changed: Told of each change notice: its method, and the URI where it has one.
+        met: Told of the era that the server turned out to be of.
+    """
+
+    def __init__(
+        self,
+        *,
+        info: Implementation,
+        handlers: Handlers,
+        settings: Settings,
+        offered: Sequence[Revision],
+        capabilities: ClientCapabilities | None,
+        changed: Callable[[str, str | None], None],
+        on_log: Hearing[LogMessage] | None = None,
+        log_level: LogLevel | None = None,
+    ) -> None:
+        self.info = info
+        self.handlers = handlers
+        self.settings = settings
+        self.offered = tuple(offered)
+        self.changed = changed
+        self.on_log = on_log
+        self.log_level = log_level
+        self.met: Callable[[Era], None] = _ignore
+        self._capabilities = capabilities
+        self._preambles: dict[str, bytes] = {}
+
+    @property
+    def hears(self) -> bool:
+        """Whether there is anything that a server could say outside of a call, in the handshake era."""
+        return self.on_log is not None or self.handlers.any
+
+    def preamble(self, revision: Revision) -> bytes:
+        """The members that `_meta` of every request has in a revision (basic, "Per-request protocol fields")."""
+        preamble = self._preambles.get(revision.name)
+        if preamble is None:
+            preamble = self._preambles[revision.name] = self._preamble(revision)
+        return preamble
+
+    def _preamble(self, revision: Revision) -> bytes:
+        if revision.era is not Era.STATELESS:
+            return b""
+        members = {
+            PROTOCOL_VERSION: revision.name,
+            CLIENT_INFO: revision.shape(self.info),
+            CLIENT_CAPABILITIES: self.capabilities(revision),
+        }
+        return _encode(members)[1:-1]
+
+    def capabilities(self, revision: Revision) -> ClientCapabilities:
+        """What the server may ask for: what the user declared, or what the handlers answer.
+
+        In the stateless era a form is always declared, because a question that no handler answers goes to the caller.
+        """
+        declared = self._capabilities
+        if declared is None:
+            declared = self.handlers.capabilities(asking=revision.era is Era.STATELESS)
+        elicitation = declared.elicitation if revision.has(Feature.ELICITATION) else None
+        if elicitation is not None and not revision.has(Feature.URL_INPUT):
+            elicitation = {}
+        sampling = declared.sampling
+        if sampling is not None and not revision.has(Feature.SAMPLING_TOOLS):
+            sampling = {}
+        return msgspec.structs.replace(declared, elicitation=elicitation, sampling=sampling)
+
+
+def _ignore(era: Era) -> None:
+    """Nobody wants to know."""

@@ -1,0 +1,97 @@
+"""What a server says while it works: progress and log messages, and the user's callbacks that hear of them.
+
+A callback may be a function or a coroutine function. Calls of one callback never overlap and keep their order; what it
+raises is logged and disturbs nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+
+from msgspec import Struct
+
+if TYPE_CHECKING:
+    from collections import deque
+    from collections.abc import Awaitable, Callable
+
+    from mcprelay.types import LogLevel
+
+logger = logging.getLogger("mcprelay.client")
+
+_T = TypeVar("_T")
+
+
+class Progress(Struct, frozen=True):
+    """How far a call is. `total` is None when the server does not know."""
+
+    progress: float
+    total: float | None = None
+    message: str | None = None
+
+
+class LogMessage(Struct, frozen=True):
+    """One log message of a server: untrusted text or data."""
+
+    level: LogLevel
+    data: Any
+    logger: str | None = None
+
+
+OnProgress: TypeAlias = "Callable[[Progress], Awaitable[None] | None]"
+OnLog: TypeAlias = "Callable[[LogMessage], Awaitable[None] | None]"
+
+
+class Hearing(Generic[_T]):
+    """One callback, called with one item after the other."""
+
+    __slots__ = ("_call", "_task", "_waiting")
+
+    def __init__(self, call: Callable[[_T], Awaitable[None] | None]) -> None:
+        self._call = call
+        self._waiting: deque[_T] | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    def hear(self, item: _T) -> None:
+        """Call back now, or after the items that came before."""
+        if self._waiting:
+            self._waiting.append(item)
+            return
+        try:
+            pending = self._call(item)
+        except Exception:
+            logger.exception("the callback %r failed", self._call)
+            return
+        if inspect.isawaitable(pending):
+            self._go_on(pending, item)
+
+    def _go_on(self, pending: Awaitable[None], item: _T) -> None:
+        from collections import deque
+
+        self._waiting = deque([item])
+        self._task = asyncio.ensure_future(self._drain(pending))
+
+    async def _drain(self, pending: Awaitable[None] | None) -> None:
+        waiting = self._waiting
+        while waiting:
+            try:
+                if pending is None:
+                    pending = self._call(waiting[0])
+                if inspect.isawaitable(pending):
+                    await pending
+            except Exception:
+                logger.exception("the callback %r failed", self._call)
+            pending = None
+            waiting.popleft()
+
+    async def finish(self) -> None:
+        """Wait until everything that was heard has been called back."""
+        if self._task is not None and not self._task.done():
+            await asyncio.shield(self._task)
+
+    def drop(self) -> None:
+        """Call back no more."""
+        if self._task is not None:
+            self._task.cancel()

@@ -1,0 +1,102 @@
+"""A call that waits for answers: what the server asks, and how the caller goes on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+
+import msgspec
+from msgspec import Raw
+
+from mcprelay.client.elicitation import Elicitation
+from mcprelay.client.handler import ELICIT, ROOTS, SAMPLE, shaped
+from mcprelay.client.outcome import Refused, Succeeded
+from mcprelay.client.sampling import Sampling
+from mcprelay.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from mcprelay.types import InputRequest
+
+T = TypeVar("T")
+
+_encode = msgspec.json.Encoder().encode
+
+
+class InputRequired(Generic[T]):
+    """The server needs answers before it goes on. A question may be answered once, or never: nothing waits for it.
+
+    Attributes:
+        requests: What is asked, by the keys that the answers must have: each a method and its params, untrusted.
+    """
+
+    __match_args__ = ("requests",)
+
+    def __init__(
+        self,
+        requests: Mapping[str, InputRequest],
+        go_on: Callable[[Mapping[str, Raw], float | None, float | None], Awaitable[Outcome[T]]],
+    ) -> None:
+        self.requests = dict(requests)
+        self._go_on = go_on
+
+    def __repr__(self) -> str:
+        asked = ", ".join(f"{key!r}: {request.method}" for key, request in self.requests.items())
+        return f"InputRequired({asked})"
+
+    @property
+    def questions(self) -> dict[str, Elicitation | Sampling | None]:
+        """What is asked, as the handlers would get it; None for the client's roots."""
+        return {key: _read(request) for key, request in self.requests.items()}
+
+    @property
+    def message(self) -> str:
+        """The questions to a person, in one line: untrusted text."""
+        texts = [question.message for question in self.questions.values() if isinstance(question, Elicitation)]
+        return " / ".join(texts) or ", ".join(request.method for request in self.requests.values())
+
+    async def answer(
+        self, answers: Mapping[str, Any], *, timeout: float | None = None, deadline: float | None = None
+    ) -> Outcome[T]:
+        """Go on with the call: arguments, state, idempotency key and correlation are what they were.
+
+        Args:
+            answers: An answer for exactly the keys that were asked: a result (`ElicitResult`, `SamplingResult`,
+                `ListRootsResult`), its JSON as a mapping, or what a handler might return: the content of a form, None
+                to decline it, a text, a list of roots.
+            timeout: Seconds, in place of what the call had.
+            deadline: A loop time, in place of what the call had.
+
+        Returns:
+            `Succeeded`, `Refused`, or the next question.
+
+        Raises:
+            ConfigurationError: The keys are not those that were asked, or an answer does not fit its question. Nothing
+                was sent.
+            CallFailed: The call failed.
+        """
+        missing, unasked = self.requests.keys() - answers.keys(), answers.keys() - self.requests.keys()
+        if missing or unasked:
+            said = [
+                f"{what} {sorted(keys)}"
+                for what, keys in (("no answer for", missing), ("nobody asked", unasked))
+                if keys
+            ]
+            raise ConfigurationError(f"answer exactly what was asked: {'; '.join(said)}")
+        shaped_answers = {}
+        for key, request in self.requests.items():
+            try:
+                shaped_answers[key] = Raw(_encode(shaped(request, answers[key])))
+            except (ValueError, TypeError) as error:
+                raise ConfigurationError(f"the answer for {key!r} does not fit: {error}") from error
+        return await self._go_on(shaped_answers, timeout, deadline)
+
+
+Outcome: TypeAlias = Succeeded[T] | Refused | InputRequired[T]
+
+
+def _read(request: InputRequest) -> Elicitation | Sampling | None:
+    if request.method == ROOTS:
+        return None
+    kind: Any = {ELICIT: Elicitation, SAMPLE: Sampling}[request.method]
+    return msgspec.convert(request.params or {}, kind)  # type: ignore[no-any-return]

@@ -1,0 +1,76 @@
+"""When a failed call may be sent again, and after which wait. Nothing is repeated unless a caller says so."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from mcprelay.errors import CallFailed, ConnectFailed, ConnectionLost, Evidence, HttpError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Retry(Struct, frozen=True, kw_only=True):
+    """A caller's permission to repeat calls, for one call or for all of a client.
+
+    What was not sent is repeated. What may have been carried out is repeated only if the caller says that this does no
+    harm: by an `idempotency_key` on the call, or by `idempotent=True` here. A server's own hint never counts. The
+    call's deadline covers all attempts and the waits between them.
+
+    Attributes:
+        attempts: How often a call is sent at most, the first time included.
+        backoff: Seconds to wait before the second attempt; doubled each time.
+        most: The longest wait in seconds.
+        jitter: What part of each wait is random, 0 to 1.
+        statuses: HTTP statuses that say that the request was not carried out. `Retry-After` is obeyed.
+        idempotent: Whether every call under this permission may be carried out twice.
+    """
+
+    attempts: int = 3
+    backoff: float = 0.2
+    most: float = 10.0
+    jitter: float = 0.5
+    statuses: tuple[int, ...] = (429, 503)
+    idempotent: bool = False
+
+    def allows(self, error: CallFailed, *, idempotent: bool) -> bool:
+        """Whether the call may be sent again after this failure."""
+        if isinstance(error, HttpError):
+            return error.status in self.statuses
+        if error.evidence is Evidence.NOT_SENT:
+            return isinstance(error, (ConnectFailed, ConnectionLost))
+        harmless = idempotent or self.idempotent
+        return harmless and error.evidence is Evidence.MAYBE_SENT and isinstance(error, ConnectionLost)
+
+    def wait(self, attempt: int, error: CallFailed, *, roll: Callable[[], float] = random.random) -> float:
+        """Seconds to wait after this attempt, the first being 1."""
+        pause = min(self.most, self.backoff * float(2 ** (attempt - 1))) * (1 - self.jitter * roll())
+        asked = _retry_after(error)
+        return pause if asked is None else max(pause, asked)
+
+
+def _retry_after(error: CallFailed) -> float | None:
+    """The seconds that a server asks to wait, where it says so in seconds."""
+    if not isinstance(error, HttpError):
+        return None
+    text = error.headers.get("retry-after", "").strip()
+    if text.isdecimal():
+        return float(text)
+    return _until(text)
+
+
+def _until(text: str) -> float | None:
+    """The seconds until an HTTP date, or None where the text is none."""
+    if not text:
+        return None
+    import datetime as dt
+    from email.utils import parsedate_to_datetime
+
+    try:
+        moment = parsedate_to_datetime(text)
+        return max(0.0, (moment - dt.datetime.now(dt.UTC)).total_seconds())
+    except (ValueError, TypeError):
+        return None

@@ -1,0 +1,59 @@
+"""Every limit and every wait of a client, with its default. A limit that is hit says its name."""
+
+from __future__ import annotations
+
+import math
+
+from msgspec import Struct
+
+from mcprelay.errors import ConfigurationError
+from mcprelay.wire.jsonrpc import DEPTH
+
+
+class Settings(Struct, frozen=True, kw_only=True):
+    """The settings of a client. Times are in seconds; `math.inf` is no limit.
+
+    Attributes:
+        request_timeout: How long a call may take when the caller says nothing.
+        connect_timeout: How long a connection, a child process or a handshake may take.
+        probe_timeout: How long a stdio server may be silent on `server/discover` before `initialize` is sent too.
+        close_timeout: How long closing may wait for the other side.
+        pending_calls: How many calls may wait for an answer at once.
+        concurrent_requests: How many questions of a server may be worked on at once (handshake era).
+        connections: How many HTTP connections may be open at once.
+        response_bytes: The longest answer, and the longest event of a stream, in bytes.
+        depth: How deep an answer may nest.
+        input_rounds: How often one call may be answered with questions.
+        list_pages: How many pages of a list are read.
+        list_items: How many items of a list are read.
+        list_restarts: How often a list is begun again because it changed while it was read.
+        pending_events: How many different events may wait for a listener.
+        resumptions: How often a stream is resumed in a row without anything new (handshake era over HTTP).
+        cache_entries: How many results are kept for as long as the server says that they are fresh.
+    """
+
+    request_timeout: float = 30.0
+    connect_timeout: float = 10.0
+    probe_timeout: float = 2.0
+    close_timeout: float = 2.0
+    pending_calls: int = 10_000
+    concurrent_requests: int = 64
+    connections: int = 1024
+    response_bytes: int = 64 * 2**20
+    depth: int = DEPTH
+    input_rounds: int = 10
+    list_pages: int = 256
+    list_items: int = 10_000
+    list_restarts: int = 3
+    pending_events: int = 1024
+    resumptions: int = 5
+    cache_entries: int = 1024
+
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or math.isnan(value) or value < 0:
+                raise ConfigurationError(f"{name} is a number that is not negative, not {value!r}")
+
+
+DEFAULTS = Settings()

@@ -1,0 +1,199 @@
+"""How an answer is read from HTTP: a body with one message, or a stream that ends with it.
+
+In the handshake era a stream that breaks off is resumed where the server gave its events ids, and a server may end it
+on purpose and be asked again later (2025-11-25 transports, "Resumability and Redelivery").
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from msgspec import UNSET, Raw
+
+from mcprelay.client import failure
+from mcprelay.client.courier import Refusal
+from mcprelay.core.dialer import Kind, kind_of
+from mcprelay.core.peer import Refused, Replied
+from mcprelay.errors import CallFailed, ConnectionLost, Evidence
+from mcprelay.wire import jsonrpc, sse
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mcprelay.client.call import Call
+    from mcprelay.client.web import Web
+    from mcprelay.ports import Reply, Request
+    from mcprelay.revisions import Revision
+
+RETRY_MS = 1000
+"""How long to wait before a stream is resumed when the server names no time."""
+RETRY_MS_MOST = 60_000
+"""The longest such time that a server may name."""
+
+
+class Reading:
+    """Reads the answer to one call.
+
+    Attributes:
+        headers: The headers of the reply that the answer came in.
+    """
+
+    __slots__ = ("_broken", "_call", "_fruitless", "_last", "_retry", "_revision", "_web", "headers")
+
+    def __init__(self, web: Web, call: Call, revision: Revision | None) -> None:
+        self._web = web
+        self._call = call
+        self._revision = revision
+        self._last = ""
+        self._retry: int | None = None
+        self._broken: ConnectionLost | None = None
+        self._fruitless = 0
+        self.headers: Mapping[str, str] = {}
+
+    async def of(self, request: Request) -> Raw | Refusal:
+        """The result, or what was refused and how.
+
+        Raises:
+            CallFailed: There is no complete answer.
+        """
+        answer = await self._web.courier.deliver(request, self._receive, call=self._call, patience=self._web)
+        while answer is None:
+            await self._pause()
+            answer = await self._resume()
+        return answer
+
+    async def _receive(self, reply: Reply) -> Raw | Refusal | None:
+        self.headers = headers = reply.headers
+        kind = kind_of(reply.status, headers)
+        if kind is Kind.MESSAGE:
+            return self._only(await reply.read(self._web.settings.response_bytes), reply.status)
+        if kind is Kind.STREAM:
+            return await self._read(reply)
+        media_type = headers.get("content-type", "none")
+        excerpt = b"" if kind is Kind.NOTHING else await reply.read(self._web.settings.response_bytes)
+        reason = f"HTTP {reply.status} with the content type {media_type!r} is no answer to a request"
+        self._call.evidence = Evidence.ANSWERED
+        raise failure.invalid(self._call, reason, excerpt)
+
+    # --- messages
+
+    def _only(self, data: bytes, status: int) -> Raw | Refusal:
+        """The one message of a body."""
+        answer = self._message(data, status)
+        if answer is None:
+            self._call.evidence = Evidence.ANSWERED
+            raise failure.invalid(self._call, "the body holds no answer to this request", data)
+        return answer
+
+    def _message(self, data: bytes, status: int = 200) -> Raw | Refusal | None:
+        """What a message says about the call: its answer, or nothing; what else it says goes to the link."""
+        web = self._web
+        message = jsonrpc.parse(data, depth=web.peer.depth)
+        if isinstance(message, jsonrpc.Malformed):
+            return self._malformed(message, data, status)
+        return self._take(message, status)
+
+    def _take(self, message: jsonrpc.Envelope, status: int) -> Raw | Refusal | None:
+        web, call = self._web, self._call
+        if message.method is not UNSET:
+            web.heard(web.peer.take(message), call)
+            return None
+        if message.id != call.request_id:
+            if message.id is not UNSET or message.error is UNSET:
+                web.peer.dropped += 1
+                return None
+            # An error without an id: the server could not read the request that this reply is to.
+            call.evidence = Evidence.ANSWERED
+            return Refusal(status, self.headers, b"", message.error)
+        event = web.peer.take(message)
+        call.evidence = Evidence.ANSWERED
+        if isinstance(event, Replied):
+            return event.result
+        if isinstance(event, Refused):
+            return Refusal(status, self.headers, b"", event.error)
+        return None
+
+    def _malformed(self, message: jsonrpc.Malformed, data: bytes, status: int) -> Raw | Refusal | None:
+        web = self._web
+        if jsonrpc.is_batch(data) and not isinstance(batch := jsonrpc.parse_batch(data), jsonrpc.Malformed):
+            answer = None
+            for part in batch:
+                if isinstance(part, jsonrpc.Envelope):
+                    answer = self._take(part, status) or answer
+            return answer
+        web.unreadable += 1
+        if message.id is not None and message.id == self._call.request_id:
+            self._call.evidence = Evidence.ANSWERED
+            raise failure.invalid(self._call, f"the answer is malformed: {message.reason}", data)
+        return None
+
+    # --- streams
+
+    async def _read(self, reply: Reply) -> Raw | Refusal | None:
+        """Read a stream to the answer; None when it ended before that and can be resumed."""
+        parser = sse.Parser(limit=self._web.settings.response_bytes)
+        self._broken = None
+        try:
+            async for chunk in reply.chunks():
+                for event in parser.feed(chunk):
+                    self._fruitless = 0
+                    answer = self._event(event)
+                    if answer is not None:
+                        _settle(reply)
+                        return answer
+        except ConnectionLost as error:
+            self._broken = error
+        if parser.last_event_id and parser.last_event_id != self._last:
+            self._last, self._fruitless = parser.last_event_id, 0
+        if parser.retry is not None:
+            self._retry = parser.retry
+        self._ended()
+        return None
+
+    def _event(self, event: sse.Event | sse.Oversized) -> Raw | Refusal | None:
+        if isinstance(event, sse.Oversized):
+            # It may have been the answer, and whoever waits for one that was thrown away would wait for ever.
+            self._call.evidence = Evidence.ANSWERED
+            raise failure.too_long(self._call, "response_bytes", event.limit)
+        if event.event != "message":
+            return None
+        return self._message(event.data)
+
+    def _ended(self) -> None:
+        """A stream ended without the answer: it is resumed if the server can, and the loss is told if it cannot."""
+        revision = self._revision
+        if revision is not None and revision.http.resumable and self._last:
+            return
+        broken = self._broken
+        reason = "the stream ended without an answer" if broken is None else f"the stream broke off ({broken})"
+        raise failure.lost(self._call, Evidence.MAYBE_SENT, reason)
+
+    async def _pause(self) -> None:
+        self._fruitless += 1
+        if self._fruitless > self._web.settings.resumptions:
+            limit = f"resumptions={self._web.settings.resumptions}"
+            raise failure.lost(self._call, Evidence.MAYBE_SENT, f"the stream was resumed without anything new: {limit}")
+        wait = RETRY_MS if self._retry is None else min(self._retry, RETRY_MS_MOST)
+        await asyncio.sleep(wait / 1000)
+
+    async def _resume(self) -> Raw | Refusal | None:
+        web = self._web
+        request = web.dialer.get(last_event_id=self._last)
+        try:
+            answer = await web.courier.deliver(request, self._receive, call=self._call)
+        except CallFailed as error:
+            if error.evidence is Evidence.NOT_SENT:  # of this GET: the request itself had been sent
+                return None
+            raise
+        if isinstance(answer, Refusal):
+            reason = f"the stream could not be resumed (HTTP {answer.status})"
+            raise failure.lost(self._call, Evidence.MAYBE_SENT, reason)
+        return answer
+
+
+def _settle(reply: Reply) -> None:
+    """Tell a reply that knows how to end by itself that its answer is there."""
+    settle: Any = getattr(reply, "settle", None)
+    if settle is not None:
+        settle()

@@ -1,0 +1,90 @@
+"""What a client knows of a server's tools, because they were listed: mirrored parameters and output schemas.
+
+It asks for nothing by itself: a tool that was never listed is called without either.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mcprelay.client.output import plain
+from mcprelay.wire.mirror import HeaderSchemaInvalid, params_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from msgspec import Raw
+
+    from mcprelay.types import Tool
+    from mcprelay.wire.mirror import HeaderParam
+
+
+class Known:
+    """One tool. Its output schema is compiled when the first result is checked."""
+
+    __slots__ = ("_fault", "_validator", "params", "tool")
+
+    def __init__(self, tool: Tool) -> None:
+        self.tool = tool
+        self.params: Sequence[HeaderParam] = ()
+        self._validator: Any = None
+        self._fault: str | None = None
+
+    def disagreement(self, structured: Raw) -> str | None:
+        """Why a structured content is not what the tool's output schema says, or None."""
+        if self.tool.output_schema is None:
+            return None
+        if self._validator is None and self._fault is None:
+            self._compile(self.tool.output_schema)
+        if self._fault is not None:
+            return self._fault
+        found = self._validator.check(plain(structured))
+        if not found:
+            return None
+        return "the structured content does not fit the tool's output schema: " + "; ".join(
+            f"{violation.path or '(root)'}: {violation.message}" for violation in found[:3]
+        )
+
+    def _compile(self, schema: dict[str, Any]) -> None:
+        from mcprelay.wire.reference import SchemaRefused
+        from mcprelay.wire.schema import Validator
+
+        try:
+            self._validator = Validator(schema)
+        except SchemaRefused as error:
+            # basic, "$ref Resolution": what cannot be resolved is not treated as if it allowed everything
+            self._fault = f"the tool's output schema cannot be used ({error}), so its result cannot be checked"
+
+
+class Toolbox:
+    """The tools of one server, as far as they were listed."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Known] = {}
+
+    def get(self, name: str) -> Known | None:
+        """A tool that was listed, or None."""
+        return self._known.get(name)
+
+    def replace(self, tools: Iterable[Tool]) -> None:
+        """Take a complete list."""
+        self._known = {}
+        for tool in tools:
+            known = self._known[tool.name] = Known(tool)
+            try:
+                known.params = params_of(tool.input_schema)
+            except HeaderSchemaInvalid:
+                known.params = ()  # a wire without headers lists such a tool all the same
+
+    def forget(self) -> None:
+        """The server said that its tools changed."""
+        self._known = {}
+
+
+def header_fault(tool: Tool) -> str | None:
+    """Why a tool must not be offered over HTTP, or None (Streamable HTTP, "Schema Extension")."""
+    try:
+        params_of(tool.input_schema)
+    except HeaderSchemaInvalid as error:
+        return str(error)
+    return None

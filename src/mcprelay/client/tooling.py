@@ -1,0 +1,115 @@
+"""Calling tools: names and contracts in, outcomes out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import UNSET
+
+from mcprelay.client import failure, output
+from mcprelay.client.answer import Asked, ToolAnswer, tool_answer
+from mcprelay.client.argument import encode, encode_object
+from mcprelay.client.handshake import introduce_by
+from mcprelay.client.outcome import Refused, Succeeded, text_of
+from mcprelay.contract import Contract
+from mcprelay.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from mcprelay.client.call import Call
+    from mcprelay.client.caller import Caller
+    from mcprelay.client.option import CallOptions
+    from mcprelay.client.question import Outcome
+    from mcprelay.client.toolbox import Toolbox
+
+METHOD = "tools/call"
+
+
+class Tooling:
+    """Calls the tools of one server.
+
+    Args:
+        caller: Carries the calls through.
+        toolbox: What is known of the tools.
+        refresh: Lists the tools anew until a deadline.
+        check_output: Whether structured content is checked against what is known.
+    """
+
+    def __init__(
+        self,
+        caller: Caller,
+        toolbox: Toolbox,
+        *,
+        refresh: Callable[[float | None], Awaitable[None]],
+        check_output: bool,
+    ) -> None:
+        self._caller = caller
+        self._toolbox = toolbox
+        self._refresh = refresh
+        self._check_output = check_output
+
+    async def call(self, tool: Any, arguments: Any, kind: Any, options: CallOptions) -> Outcome[Any]:
+        """See `Client.try_call_tool`."""
+        if isinstance(tool, Contract):
+            tool, kind = tool.name, tool.output if kind is None else kind
+        if not isinstance(tool, str) or not tool:
+            raise ConfigurationError(f"a tool is called by its name or its contract, not by {tool!r}")
+        encoded = b"{}" if arguments is None else encode_object(arguments, what=f"the arguments of {tool!r}")
+        call = self._caller.call(METHOD, b'"name":%b,"arguments":%b' % (encode(tool), encoded), name=tool, **options)
+        known = self._toolbox.get(tool)
+        if known is not None and known.params:
+            call.params = known.params
+        call.arguments = encoded
+        return await self._conclude(call, kind)
+
+    async def _conclude(self, call: Call, kind: Any) -> Outcome[Any]:
+        answer, call = await self._caller.converse(call, tool_answer, mend=self._mend)
+        if isinstance(answer, Asked):
+            return self._caller.asked(call, answer, lambda again: self._conclude(again, kind))
+        return self._outcome(call, answer, kind)
+
+    async def _mend(self, call: Call) -> None:
+        """Headers did not mirror the arguments: learn how they should (Streamable HTTP, "Client Behavior")."""
+        await self._refresh(call.deadline)
+        known = self._toolbox.get(call.name or "")
+        call.params = () if known is None else known.params
+
+    def _outcome(self, call: Call, answer: ToolAnswer, kind: Any) -> Outcome[Any]:
+        raw: Any = answer.structured
+        structured = UNSET if raw is UNSET else self._plain(call, raw)
+        meta = answer.meta or {}
+        if meta:
+            introduce_by(self._caller.connection.current, meta)
+        if answer.is_error:
+            return Refused(answer.content, structured, meta, answer.raw)
+        if raw is not UNSET and self._check_output:
+            self._check(call, raw)
+        value = structured
+        if kind is not None:
+            value = self._typed(call, answer, kind)
+        elif structured is UNSET:
+            value = text_of(answer.content)
+        return Succeeded(value, answer.content, structured, meta, answer.raw)
+
+    def _plain(self, call: Call, raw: Any) -> Any:
+        try:
+            return output.plain(raw)
+        except msgspec.DecodeError as error:
+            raise failure.invalid(call, f"the structured content is no JSON: {error}", bytes(raw)) from error
+
+    def _check(self, call: Call, raw: Any) -> None:
+        known = self._toolbox.get(call.name or "")
+        reason = None if known is None else known.disagreement(raw)
+        if reason is not None:
+            raise failure.invalid(call, reason, bytes(raw))
+
+    def _typed(self, call: Call, answer: ToolAnswer, kind: Any) -> Any:
+        try:
+            return output.typed(answer, text_of(answer.content), kind)
+        except ConfigurationError:
+            raise
+        except ValueError as error:
+            came = text_of(answer.content) if answer.structured is UNSET else bytes(answer.structured)
+            raise failure.invalid(call, f"the value is not of the declared type {kind!r}: {error}", came) from error

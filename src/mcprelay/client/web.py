@@ -1,0 +1,389 @@
+"""A connection over HTTP: each call its own request, each answer a body or a stream.
+
+Nothing is sent before the first call, and the first call is sent as it is, in the newest era. What comes back says what
+the server is (`probe`): the call is repeated in another revision, after a handshake, or over the HTTP+SSE pair. In the
+handshake era a lost session is renewed once, shared by all calls that lost it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import Raw
+
+from mcprelay.client import failure, handshake
+from mcprelay.client.call import Call
+from mcprelay.client.courier import Courier, Refusal
+from mcprelay.client.deadline import Scope
+from mcprelay.client.link import Link
+from mcprelay.client.progress import logger
+from mcprelay.client.stream import Reading
+from mcprelay.core import probe
+from mcprelay.core.dialer import Addressed, Dialer
+from mcprelay.core.probe import Next, Step
+from mcprelay.errors import CallFailed, Evidence, HttpError, RemoteError
+from mcprelay.revisions import Era
+from mcprelay.wire import jsonrpc
+from mcprelay.wire.field import HeaderInvalid
+from mcprelay.wire.mirror import mirror
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+    from mcprelay.client.line import Line
+    from mcprelay.client.party import Party
+    from mcprelay.core.peer import Pending
+    from mcprelay.ports import Reply, Request
+    from mcprelay.revisions import Revision
+
+
+class Web(Link):
+    """The link over HTTP.
+
+    Args:
+        url: The endpoint.
+        courier: Sends the requests.
+        party: Who we are.
+        remembered: The era that the server is known to be of, or None.
+    """
+
+    def __init__(self, url: str, courier: Courier, party: Party, *, remembered: Era | None = None) -> None:
+        super().__init__(party)
+        self.dialer = Dialer(url)
+        self.courier = courier
+        self.remembered = remembered
+        self.pair: Line | None = None
+        self._joint: asyncio.Task[None] | None = None
+        self._standing: asyncio.Task[None] | None = None
+        self._closing: asyncio.Future[None] | None = None
+
+    # --- calling
+
+    async def call(self, call: Call) -> Raw:
+        """See `Link`."""
+        revision = self.revision
+        if revision is not None and revision.era is Era.STATELESS:
+            answer = await self._post(call, revision)
+            return answer if isinstance(answer, Raw) else await self._reconsider(call, revision, answer)
+        if self.pair is not None:
+            return Raw(b"{}") if call.method == handshake.DISCOVER else await self.pair.call(call)
+        if revision is None:
+            return await self._first(call)
+        if call.method == handshake.DISCOVER:
+            return Raw(b"{}")  # the handshake has told what there is to tell
+        return await self._in_session(call, revision)
+
+    async def _first(self, call: Call) -> Raw:
+        """A call while it is not known what the server is."""
+        modern = probe.first(Era.STATELESS, self.party.offered)
+        legacy = probe.first(Era.HANDSHAKE, self.party.offered)
+        if modern is None or (self.remembered is Era.HANDSHAKE and legacy is not None):
+            assert legacy is not None, "a client offers at least one revision"  # noqa: S101 - `Client` sees to it
+            return await self._after_handshake(call, legacy)
+        answer = await self._post(call, modern)
+        if isinstance(answer, Raw):
+            if self.revision is None:
+                handshake.speak(self, modern)
+            return answer
+        return await self._judge(call, modern, answer)
+
+    async def _reconsider(self, call: Call, revision: Revision, refusal: Refusal) -> Raw:
+        """A refusal by a server that is known: only if it names revisions is it about the era."""
+        error = refusal.error
+        if error is None or not probe.is_unsupported(error):
+            raise self._failure(call, refusal)
+        self.revision = None
+        return await self._judge(call, revision, refusal)
+
+    async def _judge(self, call: Call, sent: Revision, refusal: Refusal, *, repeated: bool = False) -> Raw:
+        """The ladder: what a refusal says about the server, and what follows for the call."""
+        step = self._read(call, sent, refusal, repeated=repeated)
+        if step.step is Step.ASK:
+            step = await self._ask(sent)
+            if step.step is Step.SPEAK:
+                handshake.speak(self, step.revision or sent)
+                raise self._failure(call, refusal)
+        if step.step is Step.REPEAT and step.revision is not None:
+            answer = await self._post(call, step.revision)
+            if isinstance(answer, Raw):
+                handshake.speak(self, step.revision)
+                return answer
+            return await self._judge(call, step.revision, answer, repeated=True)
+        if step.step is Step.HANDSHAKE and step.revision is not None:
+            return await self._fall_back(call, step.revision, refusal)
+        if step.step is Step.UNSUPPORTED:
+            raise failure.unsupported(call, step.supported, [revision.name for revision in self.party.offered])
+        if refusal.error is not None and probe.is_modern(refusal.error, refusal.status):
+            handshake.speak(self, sent)
+        raise self._failure(call, refusal)
+
+    def _read(self, call: Call, sent: Revision, refusal: Refusal, *, repeated: bool) -> Next:
+        offered = self.party.offered
+        if refusal.error is None:
+            return probe.after_status(refusal.status, offered=offered)
+        known = call.method == handshake.DISCOVER
+        return probe.after_error(
+            refusal.error, sent=sent, offered=offered, status=refusal.status, probe=known, repeated=repeated
+        )
+
+    async def _ask(self, sent: Revision) -> Next:
+        """Ask `server/discover` which era the server is of."""
+        call = Call(handshake.DISCOVER, deadline=self.loop.time() + self.settings.connect_timeout)
+        answer = await self._post(call, sent)
+        if isinstance(answer, Raw):
+            return handshake.discovered(self, answer, call)
+        return self._read(call, sent, answer, repeated=True)
+
+    async def _fall_back(self, call: Call, legacy: Revision, refusal: Refusal) -> Raw:
+        """The server seems to be of the older era. If it turns out to be of none, the first refusal is what counts."""
+        try:
+            await self._shared(self._connect(legacy), call)
+        except (RemoteError, HttpError) as error:
+            if isinstance(error, HttpError) and error.status in (401, 403):
+                raise
+            raise self._failure(call, refusal, hint=f" (and no handshake: {error})") from error
+        if refusal.error is not None and probe.may_have_run(refusal.error):
+            raise self._failure(call, refusal)
+        return await self.call(call)
+
+    async def _after_handshake(self, call: Call, legacy: Revision) -> Raw:
+        try:
+            await self._shared(self._connect(legacy), call)
+        except (RemoteError, HttpError):
+            if self.remembered is None or probe.first(Era.STATELESS, self.party.offered) is None:
+                raise
+            self.remembered = None  # what was known of the server is not so any more
+            return await self._first(call)
+        return await self.call(call)
+
+    # --- the handshake era
+
+    async def _in_session(self, call: Call, revision: Revision) -> Raw:
+        """A call in a session; one that is lost is renewed once (2025-11-25 transports, "Session Management")."""
+        session = self.dialer.session
+        answer = await self._post(call, revision)
+        if isinstance(answer, Raw):
+            return answer
+        if answer.status != 404 or session is None:
+            raise self._failure(call, answer)
+        if self.dialer.session == session:
+            await self._shared(self._connect(revision), call)
+        answer = await self._post(call, self.revision or revision)
+        if isinstance(answer, Raw):
+            return answer
+        raise self._failure(call, answer)
+
+    async def _shared(self, connecting: Coroutine[Any, Any, None], call: Call) -> None:
+        """Connect once for everybody who needs it at the same time."""
+        joint = self._joint
+        if joint is None or joint.done():
+            joint = self._joint = self.loop.create_task(connecting)
+            joint.add_done_callback(_seen)
+        else:
+            connecting.close()
+        limit = asyncio.timeout_at(call.deadline)
+        try:
+            async with limit:
+                await asyncio.shield(joint)
+        except TimeoutError as error:
+            if limit.expired():
+                raise failure.expired(call, Evidence.NOT_SENT) from None
+            raise failure.unconnected(call, f"there is no connection ({error})") from error
+        except CallFailed as error:
+            if error.evidence is Evidence.ANSWERED:
+                raise
+            raise failure.unconnected(call, f"there is no connection ({error})") from error
+
+    async def _connect(self, proposed: Revision) -> None:
+        """Shake hands, or open the HTTP+SSE pair where that is refused."""
+        self.dialer.forget()
+        deadline = self.loop.time() + self.settings.connect_timeout
+        call = handshake.initialize_call(self.party, proposed, deadline=deadline)
+        reading = Reading(self, call, proposed)
+        answer = await self._post(call, None, reading)
+        if isinstance(answer, Refusal):
+            await self._refused(call, proposed, answer)
+            return
+        agreed = handshake.agree(self, answer, call)
+        self.dialer.opened(agreed, reading.headers)
+        await self.tell(handshake.initialized_notice())
+        level = handshake.set_level(self.party, self)
+        if level is not None:
+            self.spawn(self._quietly(level))
+        self._stand_again()
+        self.renewed()
+
+    async def _refused(self, call: Call, proposed: Revision, refusal: Refusal) -> None:
+        step = probe.after_initialize_refused(
+            refusal.error, status=refusal.status, proposed=proposed, offered=self.party.offered
+        )
+        if step.step is Step.HANDSHAKE and step.revision is not None:
+            await self._connect(step.revision)
+        elif step.step is Step.REPEAT and step.revision is not None:
+            handshake.speak(self, step.revision)
+        elif step.step is Step.UNSUPPORTED:
+            raise failure.unsupported(call, step.supported, [revision.name for revision in self.party.offered])
+        elif step.step is Step.PAIR:
+            await self._open_pair(call, refusal)
+        else:
+            raise self._failure(call, refusal)
+
+    async def _open_pair(self, call: Call, refusal: Refusal) -> None:
+        from mcprelay.client.line import Line
+        from mcprelay.client.pair import PairChannel
+
+        try:
+            channel = await PairChannel.open(self.dialer.url, self.courier, settings=self.settings)
+        except CallFailed as error:
+            raise self._failure(call, refusal, hint=f" (and no HTTP+SSE stream: {error})") from error
+        pair = Line(channel, self.party, remembered=Era.HANDSHAKE)
+        await pair.start()
+        self.pair, self.face, self.revision = pair, pair.face, pair.revision
+
+    async def _quietly(self, call: Call) -> None:
+        try:
+            await self.call(call)
+        except CallFailed as error:
+            logger.debug("%s", error)
+
+    def _stand_again(self) -> None:
+        """Open the server's own stream in a new session, where there may be something to hear on it."""
+        stood = self._standing is not None
+        if self._standing is not None:
+            self._standing.cancel()
+            self._standing = None
+        if stood or self.party.hears:
+            self.stand()
+
+    def stand(self) -> None:
+        """See `Link` (transports of the handshake era, "Listening for Messages from the Server")."""
+        from mcprelay.client.standing import stand
+
+        revision = self.revision
+        if revision is None or not revision.http.sessions or self.pair is not None:
+            return
+        if self._standing is None or self._standing.done():
+            self._standing = self.started(stand(self))
+
+    # --- one request
+
+    async def _post(self, call: Call, revision: Revision | None, reading: Reading | None = None) -> Raw | Refusal:
+        """Send a call once. `revision` is None for `initialize`, which is sent before there is one.
+
+        Raises:
+            CallFailed: There is no complete answer.
+        """
+        if not self.alive:
+            raise failure.lost(call, Evidence.NOT_SENT, "the client was closed")
+        call.evidence = Evidence.NOT_SENT
+        pending = self.owe(call)
+        params = call.encode(b"") if revision is None else self.params_of(call, revision)
+        reading = reading or Reading(self, call, revision)
+        try:
+            request = self._addressed(call, revision, jsonrpc.request(pending.id, call.method, params))
+            call.request = request
+            call.scope = scope = Scope()
+            with scope:
+                return await reading.of(request)
+        except asyncio.CancelledError as error:
+            error.add_note(f"{failure.what(call)} was cancelled by its caller: {self._evidence(call)}")
+            self._give_up(call, pending, "the caller gave up")
+            raise
+        finally:
+            call.evidence = self._evidence(call)
+            call.scope = None
+            self.peer.pending.pop(pending.id, None)
+
+    def _addressed(self, call: Call, revision: Revision | None, body: bytes) -> Request:
+        try:
+            mirrored = mirror(call.params, msgspec.json.decode(call.arguments)) if call.params else ()
+            return self.dialer.post(Addressed(body, call.method, call.name, mirrored), revision=revision)
+        except HeaderInvalid as error:
+            raise failure.unconnected(call, f"it cannot be sent over HTTP: {error}") from error
+
+    def _evidence(self, call: Call) -> Evidence:
+        if call.evidence is Evidence.ANSWERED or call.request is None:
+            return call.evidence
+        return call.request.evidence
+
+    def expired(self, call: Call, pending: Pending, notice: bytes) -> None:
+        """See `Link`."""
+        if call.scope is not None:
+            evidence = self._evidence(call)
+            self._give_up(call, pending, "the deadline passed")
+            call.scope.end(failure.expired(call, evidence))
+
+    def _give_up(self, call: Call, pending: Pending, reason: str) -> None:
+        """In the older era a closed stream is no cancellation, so the server is told."""
+        revision = self.revision
+        if revision is None or revision.era is Era.STATELESS or not self.alive or call.method in handshake.METHODS:
+            return
+        if self._evidence(call) is Evidence.MAYBE_SENT:
+            notice = jsonrpc.encode({"requestId": pending.id, "reason": reason})
+            self.spawn(self.tell(jsonrpc.notification("notifications/cancelled", notice)))
+
+    async def tell(self, message: bytes) -> None:
+        """See `Link`. It is given as long as a connection may take."""
+        if not message or not self.alive:
+            return
+        if self.pair is not None:
+            await self.pair.tell(message)
+            return
+        request = self.dialer.post(Addressed(message), revision=self.revision)
+        try:
+            async with asyncio.timeout(self.settings.connect_timeout):
+                refusal = await self.courier.deliver(request, _nothing)
+        except (CallFailed, TimeoutError) as error:
+            logger.debug("a message to the server was lost: %s", error)
+        else:
+            if refusal is not None:
+                logger.debug("the server refused a message: HTTP %d", refusal.status)
+
+    def _failure(self, call: Call, refusal: Refusal, *, hint: str = "") -> CallFailed:
+        call.evidence = Evidence.ANSWERED
+        if refusal.error is not None and refusal.status not in (401, 403):
+            return failure.remote(call, refusal.error)
+        return failure.http(call, refusal.status, refusal.headers, refusal.body, hint=hint)
+
+    # --- ending
+
+    async def aclose(self) -> None:
+        """See `Link`."""
+        if self._closing is None:
+            self._closing = asyncio.ensure_future(self._close())
+        await asyncio.shield(self._closing)
+
+    async def _close(self) -> None:
+        self.alive = False
+        for pending in list(self.peer.pending.values()):
+            call: Call = pending.slot
+            if call.scope is not None:
+                call.scope.end(failure.lost(call, self._evidence(call), "the client was closed"))
+        if self._joint is not None and not self._joint.done():
+            self._joint.cancel()
+        await self.stop()
+        if self.pair is not None:
+            await self.pair.aclose()
+        elif self.dialer.session is not None:
+            await self._end_session()
+        await self.courier.sender.aclose()
+
+    async def _end_session(self) -> None:
+        """A server may refuse, and need not answer; that is its own business."""
+        try:
+            async with asyncio.timeout(self.settings.close_timeout):
+                await self.courier.deliver(self.dialer.delete(), _nothing)
+        except (CallFailed, TimeoutError) as error:
+            logger.debug("the session was not ended: %s", error)
+
+
+def _seen(task: asyncio.Task[None]) -> None:
+    """Whoever waited for the connection may have given up meanwhile."""
+    if not task.cancelled():
+        task.exception()
+
+
+async def _nothing(reply: Reply) -> None:
+    """A reply whose body says nothing."""
