@@ -120,11 +120,11 @@ class Workshop:
         server = self.server
 
         @server.tool
-        async def ask(ctx: Context) -> str:
+        async def ask(ctx: Context, topic: str = "") -> str:
             """Ask for a form."""
             answer = await ctx.elicit("Fill this in, please", Form, key="form")
             self.runs += 1
-            return f"{answer.action} {answer.content}"
+            return f"{answer.action} {answer.content} {topic}"
 
         @server.tool
         async def ask_all(ctx: Context) -> str:
