@@ -91,7 +91,7 @@ class Caller:
         return call
 
     def _time(self, call: Call, timeout: float | None, deadline: float | None) -> None:
-        """Until when: `timeout` seconds from now, or `deadline`; with both, progress restarts the one up to the other."""
+        """Until when: `timeout` seconds from now, or `deadline`; with both, progress restarts one up to the other."""
         if timeout is None and deadline is None:
             call.patient = True
             timeout = self.settings.request_timeout
