@@ -54,7 +54,7 @@ def one(variable: Variable, judge: Judge) -> Taker:
     key, prefix = variable.key, variable.prefix
 
     def take(text: str, matched: Matched) -> bool:
-        value = percent.decode(text)
+        value = percent.decode(text) if "%" in text else text
         if value is None or not judge(value) or (prefix is not None and len(value) > prefix):
             return False
         return matched.setdefault(key, value) == value
