@@ -42,7 +42,7 @@ class _Body(Payload):
 
     def __init__(self, request: Request) -> None:
         self._value = request.body or b""
-        self._headers = _NO_HEADERS
+        self._headers = _JSON
         self._size = len(self._value)
         self._request = request
 
@@ -60,7 +60,7 @@ class _Body(Payload):
         await writer.write(self._value)
 
 
-_NO_HEADERS: CIMultiDict[str] = CIMultiDict()
+_JSON: CIMultiDict[str] = CIMultiDict({"Content-Type": "application/json"})
 
 
 class HttpSender:
