@@ -28,7 +28,9 @@ async def test_a_program_gets_a_token_with_its_secret(make):
     network, _, _ = world(Resource(scopes_supported=["a", "b"]), issuer)
     client = Registered(client_id="job", client_secret="hush-hush")
     assert (await call(unasked(make, network, grant=ClientCredentials(), client=client), network)).status == 200
-    assert issuer.token_requests == [{"grant_type": "client_credentials", "resource": MCP, "scope": "a b"}]
+    assert issuer.token_requests == [
+        {"grant_type": "client_credentials", "resource": MCP, "scope": "a b", "client_id": "job"}
+    ]
     assert header(network.sent_to("/token")[0], "authorization").startswith("Basic ")
     assert issuer.registrations == []
 

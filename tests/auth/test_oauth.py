@@ -306,7 +306,7 @@ async def test_credentials_registered_by_hand_are_used_and_nothing_is_registered
     client = Registered(client_id="by hand", client_secret="se:cret/+", issuer=ISSUER)
     await call(make(network, client=client).bind(MCP, sender=network), network)
     assert issuer.registrations == []
-    assert header(network.sent_to("/token")[0], "authorization") == "Basic YnkraGFuZDpzZSUzQWNyZXQlMkYlMkI="
+    assert header(network.sent_to("/token")[0], "authorization") == "Basic YnklMjBoYW5kOnNlJTNBY3JldCUyRiUyQg=="
 
 
 async def test_credentials_of_another_issuer_are_refused_before_they_are_shown(make):

@@ -31,8 +31,8 @@ def client(method: str, secret: str | None = "se:cr et") -> Registration:
 
 def test_basic_authentication_encodes_each_half_before_they_meet():
     form, headers = authenticate({"grant_type": "x"}, client("client_secret_basic"))
-    assert form == {"grant_type": "x"}
-    assert headers == {"Authorization": "Basic YStiJTJGYzpzZSUzQWNyK2V0"}
+    assert form == {"grant_type": "x", "client_id": "a b/c"}
+    assert headers == {"Authorization": "Basic YSUyMGIlMkZjOnNlJTNBY3IlMjBldA=="}
 
 
 def test_the_other_methods_put_the_client_into_the_form():

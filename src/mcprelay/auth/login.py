@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec import Struct
 
 from mcprelay.auth.address import parse
-from mcprelay.auth.failure import StepFailed, required
+from mcprelay.auth.failure import StepFailed, required, shown
 from mcprelay.auth.interaction import Refuse
 from mcprelay.auth.oauth import OAuth
 from mcprelay.auth.scout import Asked, asked_by, understood
 from mcprelay.auth.store import FileStore
+from mcprelay.errors import ConfigurationError
 from mcprelay.ports import Request
 from mcprelay.wire import challenge as wire
 
@@ -73,7 +74,8 @@ async def login(url: str, *, auth: OAuth, sender: Sender) -> Account:
 
     Raises:
         AuthorizationRequired: A token could not be had; the sentence names the step, the URL and what came back.
-        ConfigurationError: `url` is not one that credentials may go to, or the store cannot be used.
+        ConfigurationError: `url` is not one that credentials may go to, the server asks for no authorization, or the
+            store cannot be used.
         CallFailed: The server could not be reached.
     """
     credentials = auth.bound(url, sender=sender)
@@ -92,10 +94,12 @@ async def login(url: str, *, auth: OAuth, sender: Sender) -> Account:
     try:
         return _account(await credentials.login(asked))
     except StepFailed as error:
-        said = str(error)
         if error.missing and status != 401:
-            said = f"it asks for no authorization, and {said}"
-        raise required(request, status, headers, said=said, challenge=challenge) from error
+            raise ConfigurationError(
+                f"{shown(url)} asks for no authorization (it answered {status}) and publishes nothing about any: "
+                f"{error.sentence}"
+            ) from error
+        raise required(request, status, headers, said=str(error), challenge=challenge) from error
 
 
 async def _knock(request: Request, sender: Sender) -> tuple[int, Mapping[str, str]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 from typing import TYPE_CHECKING, Any, Literal
-from urllib.parse import quote_plus
+from urllib.parse import quote
 
 import msgspec
 
@@ -130,9 +130,12 @@ def authenticate(form: Form, client: Registration, *, assertion: str | None = No
         # RFC 7523: the client is named by the assertion's subject.
         return form | {"client_assertion_type": _JWT_CLIENT, "client_assertion": assertion or ""}, {}
     if client.method == "client_secret_basic":
-        # RFC 6749, section 2.3.1: both halves are form-encoded before they are put together.
-        pair = f"{quote_plus(client.client_id)}:{quote_plus(client.client_secret or '')}"
-        return form, {"Authorization": "Basic " + base64.b64encode(pair.encode("ascii")).decode("ascii")}
+        # RFC 6749, section 2.3.1: both halves are form-encoded before they are put together. A space becomes %20, which
+        # every decoder understands, where a plus sign is left alone by some.
+        pair = f"{quote(client.client_id, safe='')}:{quote(client.client_secret or '', safe='')}"
+        # The identifier stands in the form as well: authorization servers made with the official SDK look for it there.
+        basic = base64.b64encode(pair.encode("ascii")).decode("ascii")
+        return form | {"client_id": client.client_id}, {"Authorization": f"Basic {basic}"}
     if client.method == "client_secret_post":
         return form | {"client_id": client.client_id, "client_secret": client.client_secret or ""}, {}
     return form | {"client_id": client.client_id}, {}

@@ -1,0 +1,167 @@
+"""Bearer protection of a server: who may send a request, decided before its body is read.
+
+The application supplies a verifier, which says what a token is worth; this module decides whether that is enough:
+first the token, then for whom it was issued, then its scopes. Refusals are RFC 6750 challenges that point to the
+RFC 9728 document. A token is never kept, shown or logged.
+
+Nothing here does I/O, and nothing here knows ASGI.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import re
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import msgspec
+from msgspec import Struct
+
+from mcprelay.auth.principal import Principal
+from mcprelay.errors import ConfigurationError, MCPRelayError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    Verifier = Callable[[str], "Attestation | Awaitable[Attestation]"]
+
+logger = logging.getLogger("mcprelay.auth")
+
+WELL_KNOWN = "/.well-known/oauth-protected-resource"
+_CREDENTIALS = re.compile(r"bearer +([A-Za-z0-9._~+/-]+=*) *", re.IGNORECASE)
+_SCOPE = re.compile(r"[!#-\[\]-~]+")
+
+
+class TokenRejected(MCPRelayError):  # what a verifier says, not an error of this side
+    """A verifier raises this for a token that is not valid: unknown, expired, badly signed."""
+
+
+class VerifierUnavailable(MCPRelayError):
+    """A verifier raises this when it cannot tell at the moment. The client is told 503, and keeps its token."""
+
+
+class Attestation(Struct, frozen=True, kw_only=True):
+    """What a verifier knows of a valid token.
+
+    Attributes:
+        subject: Who it stands for.
+        audiences: For which resources it was issued, byte for byte as the token says.
+        scopes: What it allows.
+        client_id: Which client application it was issued to.
+        claims: Everything else, for handlers (`ctx.principal.claims`).
+    """
+
+    subject: str
+    audiences: tuple[str, ...] = ()
+    scopes: frozenset[str] = frozenset()
+    client_id: str | None = None
+    claims: dict[str, Any] = {}
+
+
+class Denied(Struct, frozen=True):
+    """A request that is not admitted: the HTTP status, a sentence, and the challenge for `WWW-Authenticate` if any."""
+
+    status: int
+    message: str
+    challenge: str | None = None
+
+
+class Bearer:
+    """Admits requests that carry a token for this resource.
+
+    Args:
+        verify: `verify(token)`, sync or async, gives an `Attestation`, or raises `TokenRejected` or
+            `VerifierUnavailable`. See `mcprelay.auth.verifier` for some that are made.
+        resource: The server's own address, exactly as tokens name it (RFC 8707): absolute, without a fragment.
+        scopes: What every request needs.
+        authorization_servers: The issuers that give tokens for it, as the metadata says.
+        documentation: Where people read about it.
+        shared_audiences: Whether a token may be for other resources besides this one. It could be used there by
+            whoever runs this server, and here by whoever runs those.
+
+    Raises:
+        ConfigurationError: A setting will not do.
+    """
+
+    def __init__(
+        self,
+        verify: Verifier,
+        *,
+        resource: str,
+        scopes: Sequence[str] = (),
+        authorization_servers: Sequence[str] = (),
+        documentation: str | None = None,
+        shared_audiences: bool = False,
+    ) -> None:
+        parts = urlsplit(resource)
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.fragment:
+            msg = f"resource: {resource!r} is no absolute http(s) URL without a fragment"
+            raise ConfigurationError(msg)
+        if isinstance(scopes, str) or not all(_SCOPE.fullmatch(scope) for scope in scopes):
+            msg = f"scopes: a list of scope names, each without spaces and quotes, and not {scopes!r}"
+            raise ConfigurationError(msg)
+        self._verify = verify
+        self._resource = resource
+        self._scopes = tuple(scopes)
+        self._shared = shared_audiences
+        path = parts.path if parts.path != "/" else ""
+        self.metadata_path = WELL_KNOWN + path
+        self.metadata_url = f"{parts.scheme}://{parts.netloc}{self.metadata_path}"
+        document: dict[str, Any] = {
+            "resource": resource,
+            "authorization_servers": list(authorization_servers),
+            "bearer_methods_supported": ["header"],
+        }
+        if self._scopes:
+            document["scopes_supported"] = list(self._scopes)
+        if documentation is not None:
+            document["resource_documentation"] = documentation
+        self.metadata = msgspec.json.encode(document)
+        """The RFC 9728 document."""
+
+    async def admit(self, authorization: str | None) -> Principal | Denied:
+        """Whether the bearer of this `Authorization` header may go on, and who it is. Raises nothing."""
+        found = _CREDENTIALS.fullmatch(authorization) if authorization is not None else None
+        if found is None:
+            return Denied(401, "This server needs a bearer token in the Authorization header.", self._challenge())
+        attested = await self._attested(found[1])
+        if isinstance(attested, Denied):
+            return attested
+        if self._resource not in attested.audiences or (len(attested.audiences) > 1 and not self._shared):
+            return self._invalid("the token was issued for another resource")
+        missing = [scope for scope in self._scopes if scope not in attested.scopes]
+        if missing:
+            return self.insufficient(missing)
+        return Principal(attested.subject, attested.scopes, attested.client_id, attested.claims)
+
+    async def _attested(self, token: str) -> Attestation | Denied:
+        try:
+            attested = self._verify(token)
+            return await attested if inspect.isawaitable(attested) else attested
+        except TokenRejected as error:
+            return self._invalid(str(error) or "the token is not valid")
+        except Exception as error:  # noqa: BLE001 - a verifier that breaks must not admit anybody
+            if not isinstance(error, VerifierUnavailable):
+                logger.exception("the token verifier failed")
+            return Denied(503, "The token cannot be verified at the moment; try again later.")
+
+    def insufficient(self, missing: Sequence[str]) -> Denied:
+        """The refusal of a token that lacks scopes. It names all that are needed, so that the client asks once."""
+        needed = " ".join(dict.fromkeys((*self._scopes, *missing)))
+        message = f"The token lacks the scope {' '.join(missing)}."
+        return Denied(403, message, self._challenge(error="insufficient_scope", scope=needed))
+
+    def _invalid(self, why: str) -> Denied:
+        return Denied(401, f"Invalid token: {why}.", self._challenge(error="invalid_token", error_description=why))
+
+    def _challenge(self, **members: str) -> str:
+        members["resource_metadata"] = self.metadata_url
+        if "scope" not in members and "error" not in members and self._scopes:
+            members["scope"] = " ".join(self._scopes)
+        return "Bearer " + ", ".join(f'{name}="{_quotable(value)}"' for name, value in members.items())
+
+
+def _quotable(value: str) -> str:
+    """A text as the inside of a quoted string (RFC 6750: no quotes, no backslash, printable ASCII)."""
+    return "".join(char if " " <= char <= "~" and char not in '"\\' else "'" for char in value)
