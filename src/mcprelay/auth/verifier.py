@@ -268,7 +268,7 @@ async def _ask(sender: Sender | None, request: Request) -> dict[str, Any]:
     except (MCPRelayError, OSError, TimeoutError, msgspec.DecodeError) as error:
         msg = f"{request.url} cannot be asked: {error}"
         raise VerifierUnavailable(msg) from error
-    if status != 200 or not isinstance(answer, dict):  # noqa: PLR2004 - HTTP's own number
+    if status != 200 or not isinstance(answer, dict):
         msg = f"{request.url} answered with status {status}"
         raise VerifierUnavailable(msg)
     return answer

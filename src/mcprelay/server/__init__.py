@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
     from contextlib import AbstractAsyncContextManager
 
+    from mcprelay.auth.resource import Bearer
     from mcprelay.ports import Channel, Sealer
     from mcprelay.server.asgi import App
     from mcprelay.server.call import Call, HttpRequest, Principal
@@ -52,6 +53,7 @@ class Server:
         icons: Pictures for display.
         website_url: Where to read more.
         lifespan: An async context manager of the server, entered once per process before the first request.
+        auth: Who may call over HTTP. Without it the server is open to whoever reaches it.
         capabilities: What is declared, where it shall not be derived from what is registered.
         limits: See `Limits`.
         among: The protocol revisions to speak, by name; all of them unless given.
@@ -78,6 +80,7 @@ class Server:
         icons: Sequence[Icon] | None = None,
         website_url: str | None = None,
         lifespan: Callable[[Server], AbstractAsyncContextManager[Any]] | None = None,
+        auth: Bearer | None = None,
         capabilities: ServerCapabilities | None = None,
         limits: Limits | None = None,
         among: Iterable[str] | None = None,
@@ -96,6 +99,7 @@ class Server:
         self.limits = limits or Limits()
         self.revisions = _chosen(among)
         self.served = {revision.name: revision for revision in self.revisions}
+        self.auth = auth
         self.ttl_ms = ttl_ms
         self.cache_scope: CacheScope = cache_scope
         self.strict = strict

@@ -1,6 +1,7 @@
 """One request that a server works on: what was asked, by whom, and how to reach the client meanwhile.
 
-A `Call` knows nothing of sockets and nothing of handlers. Transports make it, `dispatch` answers it, middleware sees it.
+A `Call` knows nothing of sockets and nothing of handlers. Transports make it, `dispatch` answers it, and middleware
+sees it.
 """
 
 from __future__ import annotations
@@ -12,10 +13,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 from msgspec import UNSET, Raw, Struct
 
+from mcprelay.auth.principal import Principal
 from mcprelay.errors import ProtocolError
 from mcprelay.revisions import Fault
 from mcprelay.types import ClientCapabilities, Implementation
 from mcprelay.wire.params import IDEMPOTENCY_KEY
+
+__all__ = ["Answer", "Call", "HttpRequest", "Link", "Principal"]
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -63,22 +67,6 @@ class HttpRequest(Struct, frozen=True):
     scope: Mapping[str, Any] | None = None
 
 
-class Principal(Struct, frozen=True):
-    """Who calls, as the verifier of the server's `auth` says.
-
-    Attributes:
-        subject: Who it is, unique within the issuer.
-        scopes: What they may do.
-        client_id: The client application that acts for them, if the token says so.
-        claims: Everything else that the token says.
-    """
-
-    subject: str
-    scopes: frozenset[str] = frozenset()
-    client_id: str | None = None
-    claims: dict[str, Any] = {}
-
-
 class Answer(Struct):
     """A complete JSON-RPC response, and its error code (0 for a result)."""
 
@@ -104,7 +92,7 @@ class Call:
         "state",
     )
 
-    def __init__(
+    def __init__(  # noqa: PLR0917 - what a call cannot be without
         self,
         revision: Revision,
         request_id: RequestId,

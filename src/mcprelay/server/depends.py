@@ -140,8 +140,8 @@ async def _threaded(manager: Any, scope: Scope) -> Any:
     try:
         yield value
     except BaseException as error:
-        kind, trace = type(error), error.__traceback__
-        if not await scope.server.threads.run(lambda: manager.__exit__(kind, error, trace)):
+        told = (type(error), error, error.__traceback__)
+        if not await scope.server.threads.run(lambda: manager.__exit__(*told)):
             raise
     else:
         await scope.server.threads.run(lambda: manager.__exit__(None, None, None))

@@ -90,8 +90,7 @@ class Running:
             self._check_exposed(self._http)
 
     def _check_exposed(self, options: HttpOptions) -> None:
-        protected = getattr(self._server, "auth", None) is not None
-        if not protected and not options.allow_unauthenticated and not options.host.startswith(_LOOPBACK):
+        if self._server.auth is None and not options.allow_unauthenticated and not options.host.startswith(_LOOPBACK):
             msg = (
                 f"{options.host} is reachable from other machines and this server has no auth="
                 " Protect it, bind 127.0.0.1, or say allow_unauthenticated=True."
