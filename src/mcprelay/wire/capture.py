@@ -73,10 +73,13 @@ def several(variables: Sequence[Variable], separator: str, judge: Judge) -> Take
             return len(texts) <= len(takers) and all(
                 take(part, matched) for take, part in zip(takers, texts, strict=False)
             )
-        items = [percent.decode(part) for part in texts]
-        if not all(item is not None and judge(item) for item in items):
-            return False
-        return matched.setdefault(variables[0].key, items) == items  # type: ignore[arg-type]  # none of them is None
+        items: list[str] = []
+        for part in texts:
+            item = percent.decode(part)
+            if item is None or not judge(item):
+                return False
+            items.append(item)
+        return matched.setdefault(variables[0].key, items) == items
 
     return take
 

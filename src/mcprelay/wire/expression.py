@@ -191,7 +191,7 @@ def _parse_expression(template: str, opened: int, closed: int) -> Expression:
     operator = OPERATORS.get(symbol)
     if operator is None:
         raise TemplateInvalid(template, opened + 1, f"the operator {symbol!r} is reserved and means nothing yet")
-    variables = []
+    variables: list[Variable] = []
     place = opened + 1 + len(symbol)
     for text in names.split(","):
         variables.append(_parse_variable(template, place, text))

@@ -64,7 +64,7 @@ class Headers(dict[bytes, bytes]):
         several: dict[bytes, list[bytes]] = {}
         for name, value in raw:
             several.setdefault(name, []).append(value.strip(b" \t"))
-        conflicts = []
+        conflicts: list[bytes] = []
         for name, values in several.items():
             if name.startswith(b"mcp-"):
                 if len(set(values)) > 1:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeGuard
 
 from msgspec import Struct
 
@@ -67,7 +67,7 @@ class HeaderParam(Struct, frozen=True, kw_only=True):
         """The value at the parameter's exact path, or None where there is none (null counts as none)."""
         value: Any = arguments
         for name in self.path:
-            if not isinstance(value, Mapping):
+            if not _is_mapping(value):
                 return None
             value = value.get(name)
         return value
@@ -102,7 +102,7 @@ def mirror(params: Sequence[HeaderParam], arguments: Mapping[str, Any]) -> list[
     Raises:
         HeaderInvalid: An integer is outside ±(2^53 - 1), or a string cannot be encoded as UTF-8.
     """
-    headers = []
+    headers: list[tuple[str, str]] = []
     for param in params:
         value = param.value_in(arguments)
         if isinstance(value, (str, int)):
@@ -197,7 +197,7 @@ def _compiled(where: str, path: tuple[str, ...] | None, annotated: Mapping[str, 
 
 def _primitive(where: str, annotated: Mapping[str, Any]) -> Literal["string", "integer", "boolean"]:
     stated = annotated.get("type")
-    kinds = [kind for kind in stated if kind != "null"] if isinstance(stated, list) else [stated]
+    kinds = [kind for kind in stated if kind != "null"] if _is_list(stated) else [stated]
     for primitive in _PRIMITIVES:
         if kinds == [primitive]:
             return primitive  # type: ignore[return-value]  # a member of a tuple of these literals
@@ -214,9 +214,9 @@ def _annotations(schema: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, ..
     stack: list[tuple[str, tuple[str, ...] | None, Any]] = [("", (), schema)]
     while stack:
         where, path, node = stack.pop()
-        if isinstance(node, list):
+        if _is_list(node):
             stack.extend((f"{where}.{index}", None, node[index]) for index in reversed(range(len(node))))
-        elif isinstance(node, Mapping):
+        elif _is_mapping(node):
             if ANNOTATION in node:
                 yield where, path or None, node
             stack.extend(reversed(list(_below(where, path, node))))
@@ -227,9 +227,17 @@ def _below(
 ) -> Iterator[tuple[str, tuple[str, ...] | None, Any]]:
     dot = f"{where}." if where else ""
     for keyword, value in schema.items():
-        if keyword in _NAMED_SCHEMAS and isinstance(value, Mapping):
+        if keyword in _NAMED_SCHEMAS and _is_mapping(value):
             for name, member in value.items():
                 inner = (*path, name) if keyword == "properties" and path is not None else None
                 yield f"{dot}{keyword}.{name}", inner, member
         elif keyword not in _DATA_KEYWORDS and isinstance(value, (Mapping, list)):
             yield f"{dot}{keyword}", None, value
+
+
+def _is_mapping(value: Any) -> TypeGuard[Mapping[str, Any]]:
+    return isinstance(value, Mapping)
+
+
+def _is_list(value: Any) -> TypeGuard[list[Any]]:
+    return isinstance(value, list)

@@ -167,9 +167,11 @@ class Section:
     def _optional(self, part: Expression, rest: deque[_Part], *, before_wide: bool) -> None:
         if part.operator.symbol not in self._rules.operators:
             raise Ambiguous(f"{part} is not read back where it stands")
-        while rest and isinstance(rest[0], Expression) and rest[0].operator is part.operator:
-            part = Expression(part.operator, part.variables + rest.popleft().variables)  # type: ignore[union-attr]
         following = rest[0] if rest else None
+        while isinstance(following, Expression) and following.operator is part.operator:
+            part = Expression(part.operator, part.variables + following.variables)
+            rest.popleft()
+            following = rest[0] if rest else None
         if isinstance(following, Slot) or (following is None and before_wide):
             raise Ambiguous(f"nothing separates {part} from {following or 'the variable after it'}")
         exploded = any(variable.explode for variable in part.variables)

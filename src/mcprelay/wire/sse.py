@@ -194,11 +194,11 @@ class Parser:
         if self._skipping:
             line[:] = b":"
             return
-        if line[:1] != b":":
+        if not line.startswith(b":"):
             line += rest
         if self._first and not self._past_mark():
             return
-        if line[:1] == b":":
+        if line.startswith(b":"):
             del line[1:]
         elif self._size + len(line) > self.limit:
             self._skip(events)
