@@ -1,0 +1,92 @@
+"""How much of other people's data a model is given: bounds on one result, and accounts that run over many.
+
+Bounds are refusals, never cuts. An account is asked before anything is shown, and what is refused is not spent.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+from msgspec.structs import asdict
+
+from mcprelay.relay.errors import ResultTooLarge
+from mcprelay.wire.schema import SchemaLimits
+
+MIB = 1 << 20
+
+
+class Limits(Struct, frozen=True, kw_only=True):
+    """Bounds, each a setting of `[limits]` or of a server's own `limits`. None is no bound.
+
+    Attributes:
+        result_bytes: Text of one result, in UTF-8.
+        result_tokens: Text of one result as framed, by the counter that the application supplies.
+        result_blocks: Content blocks of one result.
+        media_bytes: One picture, sound or file, decoded.
+        result_media_bytes: All of them in one result.
+        server_bytes: Text of one server within one run.
+        server_tokens: The same in tokens.
+        run_bytes: Text of all servers within one run.
+        run_tokens: The same in tokens.
+        definition_bytes: One tool's definition as JSON.
+        tools: Tools of one server.
+        calls: Calls to one server at once.
+        schema_bytes, schema_nodes, schema_depth, schema_patterns, schema_work: See `SchemaLimits`.
+    """
+
+    result_bytes: int = 262_144
+    result_tokens: int | None = None
+    result_blocks: int = 256
+    media_bytes: int = 5 * MIB
+    result_media_bytes: int = 20 * MIB
+    server_bytes: int | None = None
+    server_tokens: int | None = None
+    run_bytes: int | None = None
+    run_tokens: int | None = None
+    definition_bytes: int = 262_144
+    tools: int = 1_000
+    calls: int = 32
+    schema_bytes: int = 262_144
+    schema_nodes: int = 20_000
+    schema_depth: int = 64
+    schema_patterns: int = 256
+    schema_work: int = 2_000_000
+
+    @property
+    def schema(self) -> SchemaLimits:
+        """The bounds on a schema."""
+        own = asdict(self)
+        return SchemaLimits(**{name: own[name] for name in own if name.startswith("schema_")})
+
+
+class Ledger:
+    """The account of one run: what each server, and all of them together, have put before the model."""
+
+    def __init__(self) -> None:
+        self._bytes: dict[str, int] = {}
+        self._tokens: dict[str, int] = {}
+
+    def spend(self, server: str, *, size: int, tokens: int | None, limits: Limits) -> None:
+        """Take `size` bytes and `tokens` from the account, all or nothing.
+
+        Raises:
+            ResultTooLarge: A budget of the run would be exceeded; nothing was taken.
+        """
+        size_of_run, tokens_of_run = sum(self._bytes.values()), sum(self._tokens.values())
+        of_server, tokens_of_server = self._bytes.get(server, 0), self._tokens.get(server, 0)
+        _within("server_bytes", limits.server_bytes, of_server + size, server)
+        _within("run_bytes", limits.run_bytes, size_of_run + size, server)
+        _within("server_tokens", limits.server_tokens, tokens_of_server + (tokens or 0), server)
+        _within("run_tokens", limits.run_tokens, tokens_of_run + (tokens or 0), server)
+        self._bytes[server] = of_server + size
+        self._tokens[server] = tokens_of_server + (tokens or 0)
+
+    def spent(self, server: str | None = None) -> tuple[int, int]:
+        """Bytes and tokens so far, of one server or of the whole run."""
+        if server is not None:
+            return self._bytes.get(server, 0), self._tokens.get(server, 0)
+        return sum(self._bytes.values()), sum(self._tokens.values())
+
+
+def _within(limit: str, allowed: int | None, actual: int, server: str) -> None:
+    if allowed is not None and actual > allowed:
+        raise ResultTooLarge(limit, allowed=allowed, actual=actual, server=server)

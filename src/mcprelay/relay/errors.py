@@ -1,0 +1,176 @@
+"""What the relay refuses, and the stable code of each refusal.
+
+    MCPRelayError
+    └── RelayError                    `code` is stable, the sentence is not
+        ├── SettingWrong              configuration             a setting is wrong; names file, key and what is right
+        ├── NotTrusted                                          a server may not be used; nothing was sent
+        │   ├── TrustUndeclared       not_trusted_undeclared    nobody said what of it may be used
+        │   └── TrustEmpty            not_trusted_empty         what may be used of it was said, and it is nothing
+        ├── DefinitionRefused         definition                a definition cannot be used, or cannot be listed
+        │   └── DefinitionChanged     definition_changed        a definition is not the one that was reviewed
+        ├── LockUnreadable            lock                      the lock file cannot be read as one
+        ├── Unauthorized              authorization             the server does not accept the credentials (401)
+        ├── ServerUnreachable         transport                 no answer came from the server
+        ├── CallDenied                denied                    a gate said no, or a person did, or nobody answered
+        ├── ResultTooLarge            too_large                 a limit of size was exceeded; nothing was cut
+        └── ToolFailed                tool_failed               the tool ran and said that it failed
+
+The sentences hold local words only. What a server wrote is in attributes, and reaches a model through the funnel alone.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from mcprelay.errors import ConfigurationError, MCPRelayError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mcprelay.relay.pins import FieldChange
+
+
+class RelayError(MCPRelayError):
+    """The root of what the relay refuses.
+
+    Attributes:
+        code: A stable name for the kind of refusal.
+        server: The configured name of the server that it is about, or None.
+    """
+
+    code: ClassVar[str] = "relay"
+
+    def __init__(self, message: str, *, server: str | None = None) -> None:
+        super().__init__(message)
+        self.server = server
+
+
+class SettingWrong(RelayError, ConfigurationError):
+    """Settings are wrong.
+
+    Attributes:
+        problems: One sentence for each mistake, with file, key and what would be right.
+    """
+
+    code = "configuration"
+
+    def __init__(self, problems: Sequence[str] | str, *, server: str | None = None) -> None:
+        self.problems = (problems,) if isinstance(problems, str) else tuple(problems)
+        super().__init__("\n".join(self.problems), server=server)
+
+
+class NotTrusted(RelayError):
+    """A server may not be used as configured. Refused before a byte was sent or a process started."""
+
+    code = "not_trusted"
+
+
+class TrustUndeclared(NotTrusted):
+    """Nobody said what of this server may be used."""
+
+    code = "not_trusted_undeclared"
+
+
+class TrustEmpty(NotTrusted):
+    """What may be used of this server was said, and it is nothing."""
+
+    code = "not_trusted_empty"
+
+
+class DefinitionRefused(RelayError):
+    """A definition cannot be used, or the definitions cannot be listed. The cause, if any, is `__cause__`."""
+
+    code = "definition"
+
+
+class DefinitionChanged(DefinitionRefused):
+    """A definition is not the one that was reviewed.
+
+    Attributes:
+        tool: The tool's name: untrusted text.
+        pinned: The digest that was reviewed.
+        actual: The digest of what the server offers now.
+        changes: Field by field; empty where only a digest was pinned. Untrusted text.
+    """
+
+    code = "definition_changed"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        server: str,
+        tool: str,
+        pinned: str,
+        actual: str,
+        changes: Sequence[FieldChange] = (),
+    ) -> None:
+        super().__init__(message, server=server)
+        self.tool = tool
+        self.pinned = pinned
+        self.actual = actual
+        self.changes = tuple(changes)
+
+
+class LockUnreadable(RelayError):
+    """The lock file cannot be read as one. `line` is where, or None."""
+
+    code = "lock"
+
+    def __init__(self, message: str, *, line: int | None = None) -> None:
+        super().__init__(message)
+        self.line = line
+
+
+class Unauthorized(RelayError):
+    """The server does not accept the credentials. `__cause__` has the challenge."""
+
+    code = "authorization"
+
+
+class ServerUnreachable(RelayError):
+    """No answer came from the server. `__cause__` says whether the request may have been sent."""
+
+    code = "transport"
+
+
+class CallDenied(RelayError):
+    """A call may not be made. Nothing was sent.
+
+    Attributes:
+        reason: Why, in words of this application.
+        gate: What said no.
+    """
+
+    code = "denied"
+
+    def __init__(self, reason: str, *, server: str, gate: str) -> None:
+        super().__init__(f"not allowed by {gate}: {reason}", server=server)
+        self.reason = reason
+        self.gate = gate
+
+
+class ResultTooLarge(RelayError):
+    """Something is too large to be shown. Nothing of it is, since a part could pass for the whole.
+
+    Attributes:
+        limit: The name of the setting.
+        allowed: Its value.
+        actual: What was met: exact, or what had been counted when the limit was passed.
+    """
+
+    code = "too_large"
+
+    def __init__(self, limit: str, *, allowed: int, actual: int, server: str | None = None) -> None:
+        super().__init__(
+            f"{actual:,} where {limit}={allowed:,} allows less; raise {limit} to allow more", server=server
+        )
+        self.limit = limit
+        self.allowed = allowed
+        self.actual = actual
+
+
+class ToolFailed(RelayError):
+    """The tool ran and said that it failed. `__cause__` has what it answered: untrusted text."""
+
+    code = "tool_failed"

@@ -1,0 +1,98 @@
+"""A call that has no result, in words for a model: our sentence, and beside it what the server itself said.
+
+Our sentence holds local words and numbers only. What the server said (the message of a JSON-RPC error, the body of an
+HTTP error, the content of a tool's error) is told apart, so that the funnel can frame it. Texts of other exceptions
+hold both mixed, so they are not told at all: they are for the program and its log.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Struct
+
+from mcprelay.errors import (
+    AuthorizationRequired,
+    CallFailed,
+    ConnectFailed,
+    DeadlineExceeded,
+    Evidence,
+    HttpError,
+    LimitExceeded,
+    NeedsInput,
+    RemoteError,
+    ResponseInvalid,
+    RevisionUnsupported,
+    ToolError,
+)
+from mcprelay.relay.errors import CallDenied, RelayError
+from mcprelay.types import Text, ToolResult
+
+_SENT = {
+    Evidence.NOT_SENT: " Nothing was sent, so the call can be made again.",
+    Evidence.MAYBE_SENT: " It may have been carried out all the same: look before it is made again.",
+    Evidence.ANSWERED: "",
+}
+_SENTENCES: tuple[tuple[type[Exception], str], ...] = (
+    (AuthorizationRequired, "The server does not accept the credentials of this application."),
+    (DeadlineExceeded, "The call was not answered in time."),
+    (ConnectFailed, "The server cannot be reached."),
+    (ResponseInvalid, "The server answered with something that is not the protocol."),
+    (RevisionUnsupported, "The server speaks no revision of the protocol that this application speaks."),
+    (CallFailed, "The connection to the server was lost."),
+    (LimitExceeded, "The call or its answer is over a limit of this application."),
+)
+
+
+class Told(Struct, frozen=True, kw_only=True):
+    """A failure in words.
+
+    Attributes:
+        local: Our sentence.
+        remote: What the server said, raw.
+        answer: A tool's error as the result that it was, in place of both.
+        code: A stable name for the kind of failure.
+    """
+
+    local: str = ""
+    remote: str = ""
+    answer: ToolResult | None = None
+    code: str = "transport"
+
+
+def tell(error: Exception) -> Told:
+    """Tell a failure. Whatever the exception is, there is a sentence for it."""
+    if isinstance(error, ToolError):
+        return Told(answer=_answer(error), code="tool_failed")
+    if isinstance(error, RemoteError):
+        return Told(local=f"The server answered with error {error.code}.", remote=_said(error), code="tool_failed")
+    if isinstance(error, HttpError) and not isinstance(error, AuthorizationRequired):
+        begins = " The answer begins:" if error.body else ""
+        return Told(local=f"The server answered with HTTP status {error.status}.{begins}", remote=error.body)
+    if isinstance(error, NeedsInput):
+        return Told(local="The tool asks for input, and this application has nobody to answer.", code="needs_input")
+    if isinstance(error, CallDenied):
+        return Told(local=f"This application does not allow the call: {error.reason}", code=error.code)
+    if isinstance(error, RelayError):
+        return Told(local=f"This application refused the call ({error.code}).", code=error.code)
+    for kind, sentence in _SENTENCES:
+        if isinstance(error, kind):
+            sent = _SENT[error.evidence] if isinstance(error, CallFailed) else ""
+            code = "authorization" if kind is AuthorizationRequired else "transport"
+            return Told(local=sentence + sent, code=code)
+    return Told(local="The call failed in this application.", code="failed")
+
+
+def _answer(error: ToolError) -> ToolResult:
+    """A tool's error as a result. On the client it came as one; one that was raised here may have a text only."""
+    if isinstance(error.result, ToolResult):
+        return error.result
+    content = error.content or ((Text(error.message),) if error.message else ())
+    structured = UNSET if error.structured is None else error.structured
+    return ToolResult(content=content, structured_content=structured, is_error=True)
+
+
+def _said(error: RemoteError) -> str:
+    data: Any = error.data
+    return error.message if data is None else f"{error.message}\n{msgspec.json.encode(data).decode()}"

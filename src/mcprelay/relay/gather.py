@@ -1,0 +1,224 @@
+"""What a server answered, gathered for the frame: texts in their order, notes where something cannot be text, media.
+
+Measuring comes first and makes no copy, so that a hostile size costs nothing. What comes out is raw: it is cleaned,
+filtered and framed by `frame`, all of it at once.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Struct
+
+from mcprelay.relay.budget import Limits
+from mcprelay.relay.errors import ResultTooLarge
+from mcprelay.relay.media import Media, admitted, plain_type
+from mcprelay.types import Audio, EmbeddedResource, Image, ResourceContents, ResourceLink, Text, Unknown
+
+_CHUNK = 1 << 16
+_LONGEST_NAME = 500
+"""Characters of a name, an address or a description inside a note."""
+_SHORTEST_NEEDLE = 32
+
+
+class Gathered(Struct):
+    """Texts and notes in order, and the media that the notes speak of."""
+
+    texts: list[str]
+    media: list[Media]
+
+
+def gather(content: Iterable[Any], structured: Any, *, limits: Limits) -> Gathered:
+    """Gather content blocks and structured content (`msgspec.UNSET` for none).
+
+    Raises:
+        ResultTooLarge: A limit is exceeded. Nothing was copied.
+    """
+    gathered = Gathered([], [])
+    blocks = tuple(content)
+    if len(blocks) > limits.result_blocks:
+        raise ResultTooLarge("result_blocks", allowed=limits.result_blocks, actual=len(blocks))
+    for block in blocks:
+        _take(block, gathered, limits)
+    if gathered.media:
+        _elide(gathered)
+    if structured is not UNSET:
+        _structured(structured, gathered, limits)
+    fits(gathered.texts, limits.result_bytes)
+    return gathered
+
+
+def fits(texts: Iterable[str], allowed: int) -> None:
+    """See that texts, one line apart, are within a bound.
+
+    Raises:
+        ResultTooLarge: They are not; the error has their size.
+    """
+    actual = sum(map(size, texts))
+    if actual > allowed:
+        raise ResultTooLarge("result_bytes", allowed=allowed, actual=actual)
+
+
+def size(text: str) -> int:
+    """Bytes of a text in UTF-8, without a copy of more than a part of it."""
+    if text.isascii():
+        return len(text)
+    if len(text) <= _CHUNK:
+        return len(text.encode("utf-8", "surrogatepass"))
+    parts = (text[start : start + _CHUNK] for start in range(0, len(text), _CHUNK))
+    return sum(len(part.encode("utf-8", "surrogatepass")) for part in parts)
+
+
+def _take(block: Any, gathered: Gathered, limits: Limits) -> None:
+    """Put one content block where it belongs."""
+    if isinstance(block, Text):
+        gathered.texts.append(block.text)
+    elif isinstance(block, Image | Audio):
+        _medium(block.data, block.mime_type, gathered, limits)
+    elif isinstance(block, EmbeddedResource):
+        _contents(block.resource, gathered, limits)
+    elif isinstance(block, ResourceLink):
+        gathered.texts.append(_link(block))
+    elif isinstance(block, Unknown):
+        gathered.texts.append(f"[content of the kind {_short(block.type)} is not passed on]")
+    else:
+        gathered.texts.append("[content of an unknown kind is not passed on]")
+
+
+def _contents(resource: ResourceContents, gathered: Gathered, limits: Limits) -> None:
+    """Take what is in a resource: its text below a line that names it, or its bytes as a medium."""
+    if resource.text is not None:
+        gathered.texts.append(f"[resource {_short(resource.uri)}]\n{resource.text}")
+    else:
+        gathered.texts.append(f"[resource {_short(resource.uri)}]")
+        _medium(resource.blob or b"", resource.mime_type, gathered, limits)
+
+
+def _medium(data: bytes, mime_type: str | None, gathered: Gathered, limits: Limits) -> None:
+    """Take a medium, and leave a note in its place."""
+    if len(data) > limits.media_bytes:
+        raise ResultTooLarge("media_bytes", allowed=limits.media_bytes, actual=len(data))
+    found = admitted(data, mime_type)
+    if isinstance(found, str):
+        gathered.texts.append(f"[left out: {found}; {len(data):,} bytes]")
+        return
+    gathered.media.append(found)
+    together = sum(len(medium.data) for medium in gathered.media)
+    if together > limits.result_media_bytes:
+        raise ResultTooLarge("result_media_bytes", allowed=limits.result_media_bytes, actual=together)
+    gathered.texts.append(f"[attachment {len(gathered.media)}: {found.mime_type}, {len(data):,} bytes]")
+
+
+def _link(link: ResourceLink) -> str:
+    """A link in words. It is never fetched and never becomes an address in a provider's own field."""
+    said = [f"link to {_short(link.title or link.name)}: {_short(link.uri)}"]
+    if link.description:
+        said.append(_short(link.description))
+    if link.mime_type:
+        said.append(plain_type(link.mime_type))
+    return f"[{'; '.join(said)}; not fetched]"
+
+
+def _short(text: str) -> str:
+    """A word of the server's inside a note, on one line. Shortening is marked, and a note is not a result."""
+    return " ".join(text[:_LONGEST_NAME].split()) + ("…" if len(text) > _LONGEST_NAME else "")
+
+
+# --- structured content -----------------------------------------------------------------------------------------------
+
+
+def _structured(value: Any, gathered: Gathered, limits: Limits) -> None:
+    """Take structured content, unless a text says the same already."""
+    needles = _needles(gathered.media)
+    bound = limits.result_bytes + sum(len(needle) for needle, _ in needles)
+    counted = _at_least(value, bound)
+    if counted > bound:
+        raise ResultTooLarge("result_bytes", allowed=limits.result_bytes, actual=counted)
+    if needles:
+        value = _without(value, needles)
+    text = msgspec.json.encode(value).decode()
+    if not any(_says(said, value, text) for said in gathered.texts):
+        gathered.texts.append(text)
+
+
+def _at_least(value: Any, bound: int) -> int:
+    """A lower bound of a JSON value's size, counted no further than to `bound`."""
+    counted = 0
+    waiting = [value]
+    while waiting and counted <= bound:
+        item = waiting.pop()
+        if isinstance(item, str):
+            counted += len(item) + 2
+        elif isinstance(item, dict | list | tuple):
+            counted += 2 + len(item)
+            if counted > bound:
+                break
+            if isinstance(item, dict):
+                waiting.extend(item)
+                waiting.extend(item.values())
+            else:
+                waiting.extend(item)
+        else:
+            counted += 1
+    return counted
+
+
+def _says(said: str, value: Any, text: str) -> bool:
+    """Whether a text block carries the structured content: as its JSON, or as the one value inside it."""
+    if said == text:
+        return True
+    if isinstance(value, dict) and len(value) == 1:
+        (only,) = value.values()
+        if said == only or said == msgspec.json.encode(only).decode():
+            return True
+    try:
+        return bool(said[:1] in _JSON_STARTS and msgspec.json.decode(said) == value)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+
+
+_JSON_STARTS = frozenset('{["-0123456789tfn \n')
+
+
+# --- media that are also written out in text --------------------------------------------------------------------------
+
+
+def _elide(gathered: Gathered) -> None:
+    """Replace what repeats a medium as base64 by the name of the attachment: a model must not read it as text."""
+    needles = _needles(gathered.media)
+    for index, text in enumerate(gathered.texts):
+        for needle, name in needles:
+            if len(needle) <= len(text):
+                text = text.replace(needle, name)  # noqa: PLW2901 - one text, made smaller step by step
+        gathered.texts[index] = text
+
+
+def _needles(media: list[Media]) -> list[tuple[str, str]]:
+    """How each medium may be written in text, with what stands for it."""
+    needles: list[tuple[str, str]] = []
+    for number, medium in enumerate(media, 1):
+        plain = b64encode(medium.data).decode()
+        forms = {plain, plain.rstrip("=")}
+        forms |= {form.replace("/", "\\/") for form in forms} | {
+            form.replace("+", "-").replace("/", "_") for form in forms
+        }
+        found = (form for form in forms if len(form) >= _SHORTEST_NEEDLE)
+        needles.extend((form, f"[attachment {number}]") for form in sorted(found, key=len, reverse=True))
+    return needles
+
+
+def _without(value: Any, needles: list[tuple[str, str]]) -> Any:
+    """A copy of a JSON value in which attachments stand for what repeats them."""
+    if isinstance(value, str):
+        for needle, name in needles:
+            if len(needle) <= len(value):
+                value = value.replace(needle, name)
+        return value
+    if isinstance(value, dict):
+        return {_without(name, needles): _without(inner, needles) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without(inner, needles) for inner in value]
+    return value
