@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, TypeVar, overload
 
 import msgspec
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from mcprelay.auth.resource import Bearer
+    from mcprelay.contract import Contract
     from mcprelay.ports import Channel, Sealer
     from mcprelay.server.asgi import App
     from mcprelay.server.call import Call, HttpRequest, Principal
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 __all__ = ["Context", "Limits", "Server"]
 
 F = TypeVar("F")
+InputT = TypeVar("InputT")
+OutputT = TypeVar("OutputT")
 Transport = Literal["stdio", "http"]
 
 
@@ -257,6 +260,48 @@ class Server:
         from mcprelay.server.element import prompt_entry
 
         self.catalog.prompts.add(prompt_entry(self, function, **options), replace=replace)
+
+    def handle(
+        self,
+        contract: Contract[InputT, OutputT],
+        function: Callable[Concatenate[InputT, ...], OutputT | Awaitable[OutputT]],
+        *,
+        replace: bool = False,
+        inline: bool = False,
+    ) -> None:
+        """Offer the tool that a contract describes; `function` takes the contract's input and gives its output.
+
+        Raises:
+            DefinitionError: The function takes another number of values, or there is a tool of that name.
+        """
+        from mcprelay.server.contract import contract_entry
+
+        self.catalog.tools.add(contract_entry(self, contract, function, inline=inline), replace=replace)
+
+    def enable(self, *names: str, tags: Iterable[str] = ()) -> None:
+        """Offer these again: tools and prompts by name, resources by URI, templates by their text, all of them by tag.
+
+        Raises:
+            KeyError: There is nothing of that name.
+        """
+        self._switch(names, frozenset(tags), on=True)
+
+    def disable(self, *names: str, tags: Iterable[str] = ()) -> None:
+        """Stop offering these until they are enabled again; to a client they are unknown meanwhile.
+
+        Raises:
+            KeyError: There is nothing of that name.
+        """
+        self._switch(names, frozenset(tags), on=False)
+
+    def _switch(self, names: Sequence[str], tags: frozenset[str], *, on: bool) -> None:
+        known = set().union(*(shelf.keys for shelf in self.catalog.shelves))
+        for name in names:
+            if name not in known:
+                raise KeyError(f"there is no tool, resource, template or prompt {name!r}")
+        for shelf in self.catalog.shelves:
+            tagged = shelf.tagged(tags) if tags else set()
+            shelf.switch([key for key in shelf.keys if key in names or key in tagged], on)
 
     def remove_tool(self, name: str) -> None:
         """Stop offering a tool. Raises `KeyError` for an unknown one."""

@@ -156,6 +156,16 @@ class Shelf:
             self._restricted = any(entry.restricted for entry in listed)
         return served
 
+    @property
+    def keys(self) -> set[str]:
+        """The keys of all entries, switched off or not."""
+        return {*self._by_hand, *self._found}
+
+    def tagged(self, tags: frozenset[str]) -> set[str]:
+        """The keys of the entries that have one of these tags, switched off or not."""
+        entries = (*self._by_hand.values(), *self._found.values())
+        return {entry.key for entry in entries if entry.tags & tags}
+
     def get(self, key: str, principal: Principal | None) -> Entry | None:
         """The entry, if it is served and this caller may see it: hidden is the same as unknown."""
         entry = (self._served if self._served is not None else self.entries).get(key)

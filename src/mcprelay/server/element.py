@@ -46,11 +46,12 @@ ERRORS = "mcprelay.dev/errors"
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
 
-def _injects(_name: str, annotation: Any) -> Any:
+def injects(_name: str, annotation: Any) -> Any:
+    """What provides a parameter, or None when its value comes from the client."""
     return provider_of(annotation)
 
 
-def _attach(function: Any, definition: Any) -> None:
+def attach(function: Any, definition: Any) -> None:
     """Leave the definition on the function, so that a client can call through it. What takes no attributes has none."""
     with contextlib.suppress(AttributeError, TypeError):
         target = getattr(function, "__func__", function)
@@ -102,7 +103,7 @@ def tool_entry(
         kind="tool",
         name=name,
         strict=server.strict if strict is None else strict,
-        injects=_injects,
+        injects=injects,
         schema=schema,
         output_schema=UNSET if output_schema is None else output_schema,
     )
@@ -127,7 +128,7 @@ def tool_entry(
         icons=tuple(icons) if icons else None,
         meta=meta,
     )
-    _attach(function, definition)
+    attach(function, definition)
     return Entry(
         compiled.name,
         definition,
@@ -150,13 +151,13 @@ def _tool_runner(handler: Handler, compiled: Compiled) -> Callable[[Call], Await
         try:
             values = decode(None if arguments is UNSET else arguments)
         except ArgumentsInvalid as error:
-            return _misfit(call, error)
+            return misfit(call, error)
         return await run(call, values, finish)
 
     return answer
 
 
-def _misfit(call: Call, error: ArgumentsInvalid) -> ToolResult:
+def misfit(call: Call, error: ArgumentsInvalid) -> ToolResult:
     """Arguments that do not fit: for the model to read where the revision has it so, else a protocol error."""
     if not call.revision.has(Feature.TOOL_INPUT_ERRORS):
         raise _invalid(call, error)
@@ -195,7 +196,7 @@ def resource_entry(
     wrong = uri.check_uri(address)
     if wrong is not None:
         raise DefinitionError(f"{address!r} is no URI: {wrong}")
-    compiled = compile_call(function, kind="resource", name=name, strict=server.strict, injects=_injects)
+    compiled = compile_call(function, kind="resource", name=name, strict=server.strict, injects=injects)
     surplus = [key for key in compiled.keys if key != "uri" and key in compiled.required]
     if surplus:
         raise DefinitionError(
@@ -213,7 +214,7 @@ def resource_entry(
         icons=tuple(icons) if icons else None,
         meta=meta,
     )
-    _attach(function, definition)
+    attach(function, definition)
     handler = Handler(server, compiled, inline=inline)
     return Entry(
         address,
@@ -250,7 +251,7 @@ def template_entry(
 ) -> Entry:
     """A family of resources. See `Server.add_resource`."""
     template = uri.Template(address)
-    compiled = compile_call(function, kind="resource", name=name, strict=server.strict, injects=_injects)
+    compiled = compile_call(function, kind="resource", name=name, strict=server.strict, injects=injects)
     if match is None:
         _check_variables(address, template.variables, compiled)
     definition = ResourceTemplate(
@@ -262,7 +263,7 @@ def template_entry(
         annotations=annotations,
         meta=meta,
     )
-    _attach(function, definition)
+    attach(function, definition)
     handler = Handler(server, compiled, inline=inline)
     return Entry(
         address,
@@ -356,7 +357,7 @@ def prompt_entry(
     by_hand: bool = True,
 ) -> Entry:
     """A prompt. See `Server.add_prompt`."""
-    compiled = compile_call(function, kind="prompt", name=name, strict=server.strict, injects=_injects)
+    compiled = compile_call(function, kind="prompt", name=name, strict=server.strict, injects=injects)
     definition = Prompt(
         name=compiled.name,
         title=title,
@@ -365,7 +366,7 @@ def prompt_entry(
         icons=tuple(icons) if icons else None,
         meta=meta,
     )
-    _attach(function, definition)
+    attach(function, definition)
     handler = Handler(server, compiled, inline=inline)
 
     def finish(value: Any) -> Any:
