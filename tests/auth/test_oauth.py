@@ -536,7 +536,8 @@ async def test_addresses_that_are_not_public_are_refused_wherever_metadata_names
 async def test_no_secret_is_in_any_repr_or_error(make, clock):
     issuer = Issuer(token_endpoint_auth_methods_supported=["client_secret_post"])
     network, resource, _ = world(None, issuer)
-    client = Registered(client_id="id", client_secret="hush-hush", private_key=None, issuer=ISSUER)
+    issuer.refresh_token = issuer.grants["refresh_token"] = "refresh-token-one"
+    client = Registered(client_id="id", client_secret="hush-hush", issuer=ISSUER)
     auth = make(network, client=client)
     credentials = auth.bound(MCP, sender=network)
     await call(credentials, network)
@@ -545,19 +546,19 @@ async def test_no_secret_is_in_any_repr_or_error(make, clock):
         repr(thing) for thing in (auth, credentials, auth.settings, client, record, record.token, auth._vault._store)
     ]
 
-    issuer.grants = {}
-    issuer.refuse = [
-        answer(400, {"error": "invalid_client", "error_description": "hush-hush for refresh is wrong"}),
-    ]
+    def parrot(request):
+        return answer(503, {"error": "server_error", "error_description": (request.body or b"").decode()})
+
+    issuer.token = parrot
     resource.accepts = lambda token: False
-    with pytest.raises(AuthorizationRequired) as caught:
+    with pytest.raises(AuthorizationRequired, match=r"client_secret=\[redacted\]") as caught:
         await call(credentials, network)
     error: BaseException | None = caught.value
     while error is not None:
         texts += [str(error), repr(error), repr(vars(error))]
         error = error.__cause__ or error.__context__
     for text in texts:
-        for secret in ("hush-hush", "token-1", "refresh'"):
+        for secret in ("hush-hush", "token-1", "refresh-token-one"):
             assert secret not in text
 
 

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mcprelay.auth.failure import OAuthError
 from mcprelay.auth.registration import Registration
 from mcprelay.auth.token import (
     ID_JAG,
@@ -12,7 +13,6 @@ from mcprelay.auth.token import (
     client_credentials_form,
     identity_form,
     jwt_bearer_form,
-    read_error,
     read_grant,
     read_token,
     refresh_form,
@@ -112,7 +112,7 @@ def test_an_answer_without_a_token_that_can_be_shown_is_refused(members: dict, r
 
 @given(st.binary(max_size=200))
 def test_no_bytes_do_more_to_the_readers_than_a_value_error(body: bytes):
-    read_error(body)
+    OAuthError.read(body)
     for reader in (lambda: read_token(body, asked=(), now=0.0), lambda: read_grant(body)):
         with pytest.raises(ValueError):
             reader()
@@ -144,19 +144,21 @@ def test_no_bytes_do_more_to_the_readers_than_a_value_error(body: bytes):
 )
 def test_no_json_does_more_to_the_readers_than_a_value_error(value):
     body = json.dumps(value).encode()
-    read_error(body)
+    OAuthError.read(body)
     for reader in (lambda: read_token(body, asked=(), now=0.0), lambda: read_grant(body)):
         with contextlib.suppress(ValueError):
             reader()
 
 
 def test_errors_are_cleaned_of_what_a_reader_cannot_see():
-    found = read_error(json.dumps({"error": "invalid\n_grant", "error_description": "a\u202eb" + "x" * 500}).encode())
+    found = OAuthError.read(
+        json.dumps({"error": "invalid\n_grant", "error_description": "a\u202eb" + "x" * 500}).encode()
+    )
     assert found.error == "invalid _grant"
     assert "\u202e" not in found.description
     assert len(found.description) < 210
-    assert read_error(b"{}") is None
-    assert read_error(b'{"error": {"code": 1}}') is None
+    assert OAuthError.read(b"{}") is None
+    assert OAuthError.read(b'{"error": {"code": 1}}') is None
 
 
 def test_a_grant_is_one_of_the_right_type():

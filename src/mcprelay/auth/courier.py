@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 import msgspec
 from msgspec import Struct
 
 from mcprelay.auth.address import Kind, Place, insecure, kinds, parse, refusal
-from mcprelay.auth.failure import StepFailed, clean, redacted, shown
+from mcprelay.auth.failure import OAuthError, StepFailed, clean, redacted, shown
 from mcprelay.errors import LimitExceeded, MCPRelayError
 from mcprelay.ports import Request
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-    from typing import Any
+    from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
     from mcprelay.ports import Sender
 
@@ -29,16 +28,48 @@ if TYPE_CHECKING:
     """From a host and a port to the addresses that it has; empty when that cannot be told."""
 
 
+SECRETS = frozenset(
+    {
+        "assertion",
+        "client_assertion",
+        "client_secret",
+        "code",
+        "code_verifier",
+        "refresh_token",
+        "subject_token",
+        "token",
+    }
+)
+"""The parameters of a form that are nobody else's business."""
+
+
 class Answer(Struct, frozen=True):
-    """What came back."""
+    """What came back.
+
+    Attributes:
+        url: Where from.
+        status: The HTTP status.
+        headers: The headers, names in lower case.
+        body: The body.
+        secrets: What was sent and must not be shown, should the peer quote it.
+    """
 
     url: str
     status: int
     headers: Mapping[str, str]
     body: bytes
+    secrets: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"Answer({self.status} from {shown(self.url)})"
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        return []
+
+    @property
+    def error(self) -> OAuthError | None:
+        """The OAuth error that it is, or None."""
+        return OAuthError.read(self.body, secrets=self.secrets)
 
     @property
     def summary(self) -> str:
@@ -117,7 +148,9 @@ class Courier:
         """
         body = urlencode(form).encode("ascii")
         kind = "application/x-www-form-urlencoded"
-        return await self._post(url, body, kind, step=step, headers=headers, secrets=form.values(), chosen=chosen)
+        secrets = [value for name, value in form.items() if name in SECRETS]
+        secrets += [value.rpartition(" ")[2] for value in headers.values()]
+        return await self._post(url, body, kind, step=step, headers=headers, secrets=secrets, chosen=chosen)
 
     async def post_json(self, url: str, value: Any, *, step: str) -> Answer:
         """Post JSON to a URL that a server named. Raises as `get` does."""
@@ -132,13 +165,13 @@ class Courier:
         *,
         step: str,
         headers: Mapping[str, str],
-        secrets: Iterable[str],
+        secrets: Sequence[str],
         chosen: str,
     ) -> Answer:
         place = await self.admit(url, step=step, chosen=chosen)
         fields = [("Content-Type", kind), ("Accept", "application/json"), *headers.items()]
         request = Request(method="POST", url=place.url, headers=fields, body=body)
-        return await self._send(request, step=step, secrets=[*secrets, *headers.values()])
+        return await self._send(request, step=step, secrets=secrets)
 
     async def admit(self, url: str, *, step: str, chosen: str = "server") -> Place:
         """The place that a URL is, when a request may go there.
@@ -168,11 +201,11 @@ class Courier:
             self._server_kinds = kinds(self._server.host, await self._resolve(self._server.host, self._server.port))
         return self._server_kinds
 
-    async def _send(self, request: Request, *, step: str, secrets: Iterable[str] = ()) -> Answer:
+    async def _send(self, request: Request, *, step: str, secrets: Sequence[str] = ()) -> Answer:
         try:
             async with asyncio.timeout(self._timeout), self._sender.send(request) as reply:
                 body = await reply.read(self._limit)
-                return Answer(request.url, reply.status, reply.headers, body)
+                return Answer(request.url, reply.status, reply.headers, body, tuple(secrets))
         except LimitExceeded as error:
             raise StepFailed(
                 step, f"{shown(request.url)} answered more than answer_bytes={self._limit} bytes"

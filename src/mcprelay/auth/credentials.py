@@ -76,7 +76,7 @@ class OAuthCredentials:
 
     def __init__(self, settings: Settings, server: Place, *, state: State, vault: Vault, sender: Sender) -> None:
         self._settings = settings
-        self._server = server
+        self._server = self._place = server
         self._state = state
         self._vault = vault
         courier = Courier(
@@ -101,8 +101,9 @@ class OAuthCredentials:
 
     async def headers(self, request: Request) -> list[tuple[str, str]]:
         """See `Credentials.headers`. A token that cannot be renewed is shown as it is: the server's answer decides."""
-        place = bearer.check_origin(request.url, self._server)
-        state = self._state
+        if request.url != self._place.url:
+            self._place = bearer.check_origin(request.url, self._server)
+        place, state = self._place, self._state
         if not state.loaded:
             await self._load()
         record = state.record

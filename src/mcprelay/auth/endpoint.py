@@ -191,7 +191,7 @@ class TokenEndpoint:
 
 def accept(answer: Answer, step: str) -> None:
     """Raise what an endpoint answered, unless it is a success. Some answer errors with 200."""
-    error = token.read_error(answer.body)
+    error = answer.error
     if answer.status == 200 and error is None:
         return
     raise StepFailed(step, answer.summary + (f" with {error}" if error else ""), error=error.error if error else "")
@@ -200,5 +200,5 @@ def accept(answer: Answer, step: str) -> None:
 def _wants_nonce(answer: Answer) -> bool:
     if answer.status not in (400, 401) or dpop.nonce_from(answer.headers) is None:
         return False
-    error = token.read_error(answer.body)
+    error = answer.error
     return error is not None and error.error == dpop.USE_NONCE

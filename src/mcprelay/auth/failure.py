@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+import msgspec
 from msgspec import Struct
 
 from mcprelay.auth.address import parse
@@ -54,6 +55,24 @@ class OAuthError(Struct, frozen=True):
 
     def __str__(self) -> str:
         return f"{self.error}: {self.description}" if self.description else self.error
+
+    @classmethod
+    def read(cls, body: bytes, *, secrets: Iterable[str | None] = ()) -> OAuthError | None:
+        """The error in a body, or None when there is none.
+
+        Args:
+            body: What came back.
+            secrets: What was sent and must not be shown, should the peer quote it.
+        """
+        try:
+            found = msgspec.json.decode(body)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return None
+        if not isinstance(found, dict) or not isinstance(found.get("error"), str):
+            return None
+        secrets = list(secrets)
+        description = redacted(str(found.get("error_description") or ""), secrets)
+        return cls(clean(redacted(found["error"], secrets), limit=60), clean(description))
 
 
 def clean(text: object, *, limit: int = 200) -> str:

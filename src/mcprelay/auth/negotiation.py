@@ -249,7 +249,7 @@ class Negotiation:
             )
         answer = await self._courier.post_json(server.registration_endpoint, body, step=REGISTRATION_STEP)
         if answer.status not in (200, 201):
-            error = token.read_error(answer.body)
+            error = answer.error
             said = f" with {error}" if error else ""
             asked = (
                 f" It was asked for redirect_uris={body.get('redirect_uris')} of a {body['application_type']} client"

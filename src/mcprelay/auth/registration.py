@@ -49,8 +49,8 @@ class Registered(Veiled, frozen=True, kw_only=True):
         private_key: Its private key as PEM, for `private_key_jwt`, which goes before the secret.
         key_id: The `kid` under which the server knows the key.
         algorithm: The JWS algorithm to sign with; the key's usual one when None.
-        issuer: The issuer of that authorization server, byte for byte. Without it the first server that the
-            credentials are used with is remembered, and no other one gets them.
+        issuer: The issuer of that authorization server, byte for byte. Name it: without it the MCP server has the
+            first word in whom a secret is shown to. Only that first one is remembered, and no other one gets it.
         method: How to authenticate, when the server's metadata offers more than one way.
     """
 
@@ -258,7 +258,7 @@ def read(body: bytes, *, asked: dict[str, Any], metadata: ServerMetadata) -> Reg
     try:
         found = msgspec.json.decode(body, type=_Response)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ValueError(f"gave no client ({clean(error)})") from error
+        raise ValueError(f"gave no client ({clean(error)})") from None  # a cause may hold the body, and that a secret
     if not found.client_id:
         raise ValueError("gave a client without an identifier")
     return Registration(

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from mcprelay.auth.failure import OAuthError, clean
+from mcprelay.auth.failure import clean
 from mcprelay.auth.flow import Question, scopes
 from mcprelay.auth.registration import Registration, Veiled
 
@@ -169,14 +169,6 @@ def client_assertion(
 
 
 # ---------------------------------------------------------------------------------------------------------- responses
-
-
-def read_error(body: bytes) -> OAuthError | None:
-    """The OAuth error in a body, or None when there is none."""
-    found = _object(body)
-    if found is None or not isinstance(found.get("error"), str):
-        return None
-    return OAuthError(clean(found["error"], limit=60), clean(found.get("error_description") or ""))
 
 
 def read_token(body: bytes, *, asked: Sequence[str], now: float) -> Token:
