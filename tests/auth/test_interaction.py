@@ -137,7 +137,7 @@ def test_answers_are_taken_on_this_machine_only():
     with pytest.raises(ConfigurationError, match="on this machine only"):
         CallbackServer(host="0.0.0.0")  # noqa: S104 - refused
     with pytest.raises(ConfigurationError, match="begin with a slash"):
-        CallbackServer(path="callback")
+        Browser(path="callback")
 
 
 async def test_localhost_keeps_its_name_in_the_redirect_uri():

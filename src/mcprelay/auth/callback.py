@@ -85,7 +85,7 @@ class CallbackServer:
         return "127.0.0.1" if self.host == "localhost" else self.host
 
     def _ports(self, preferred: Sequence[str]) -> list[int]:
-        ports = []
+        ports: list[int] = []
         for uri in preferred:
             with contextlib.suppress(ValueError):
                 place = parse(uri)

@@ -134,7 +134,8 @@ def fallback_metadata(server: Place) -> ServerMetadata:
 def is_document(body: bytes) -> bool:
     """Whether a body is a JSON object, and not the page that some servers answer for every path."""
     try:
-        return isinstance(msgspec.json.decode(body), dict)
+        msgspec.json.decode(body, type=dict[str, msgspec.Raw])
+        return True
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
 

@@ -121,10 +121,10 @@ def nonce_in(proof: str) -> str | None:
     """The nonce in a proof of our own, None when it has none."""
     try:
         payload = proof.split(".")[1]
-        claims = msgspec.json.decode(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+        claims = msgspec.json.decode(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)), type=dict[str, Any])
     except (IndexError, binascii.Error, msgspec.DecodeError, ValueError):
         return None
-    nonce = claims.get("nonce") if isinstance(claims, dict) else None
+    nonce = claims.get("nonce")
     return nonce if isinstance(nonce, str) else None
 
 

@@ -6,7 +6,7 @@ Knows how to make text of other people safe to show, and that no secret may be i
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct
@@ -65,14 +65,15 @@ class OAuthError(Struct, frozen=True):
             secrets: What was sent and must not be shown, should the peer quote it.
         """
         try:
-            found = msgspec.json.decode(body)
+            found = msgspec.json.decode(body, type=dict[str, Any])
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return None
-        if not isinstance(found, dict) or not isinstance(found.get("error"), str):
+        code = found.get("error")
+        if not isinstance(code, str):
             return None
-        secrets = list(secrets)
-        description = redacted(str(found.get("error_description") or ""), secrets)
-        return cls(clean(redacted(found["error"], secrets), limit=60), clean(description))
+        known = list(secrets)
+        description = redacted(str(found.get("error_description") or ""), known)
+        return cls(clean(redacted(code, known), limit=60), clean(description))
 
 
 def clean(text: object, *, limit: int = 200) -> str:

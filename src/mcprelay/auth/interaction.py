@@ -18,7 +18,7 @@ from mcprelay.auth.flow import same_redirect, state_of
 from mcprelay.ports import Request
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
     from contextlib import AbstractAsyncContextManager
 
     from mcprelay.ports import Sender
@@ -64,6 +64,9 @@ class Loopback:
         host: `127.0.0.1`, or `localhost` for an authorization server that takes only that.
         port: A fixed port, for redirect URIs that were registered by hand; 0 for one that is free.
         path: The path of the redirect URI.
+
+    Raises:
+        ConfigurationError: The host is not this machine, or the path is none.
     """
 
     def __init__(
@@ -74,6 +77,7 @@ class Loopback:
         port: int = 0,
         path: str = "/callback",
     ) -> None:
+        CallbackServer(host=host, path=path)  # says now what would be wrong later
         self._write = write or _to_stderr
         self.host = host
         self.port = port
@@ -101,11 +105,19 @@ class Browser(Loopback):
 
     Args:
         launch: Opens a URL and says whether it could; the standard library's `webbrowser` when None.
-        more: `write`, `host`, `port` and `path` as for `Loopback`.
+        write: As for `Loopback`, and so are `host`, `port` and `path`.
     """
 
-    def __init__(self, *, launch: Callable[[str], bool] | None = None, **more: object) -> None:
-        super().__init__(**more)  # type: ignore[arg-type]  # the parent's own keywords
+    def __init__(
+        self,
+        *,
+        launch: Callable[[str], bool] | None = None,
+        write: Callable[[str], object] | None = None,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        path: str = "/callback",
+    ) -> None:
+        super().__init__(write=write, host=host, port=port, path=path)
         self._launch = launch or _launch
 
     async def present(self, url: str) -> None:
@@ -230,7 +242,7 @@ class Refuse:
         self.advice = advice
 
     @contextlib.asynccontextmanager
-    async def open(self, preferred: Sequence[str] = ()) -> AsyncIterator[Conversation]:
+    async def open(self, preferred: Sequence[str] = ()) -> AsyncGenerator[Conversation]:
         """Fails.
 
         Raises:

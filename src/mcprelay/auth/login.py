@@ -61,7 +61,8 @@ def stored(target: str, **settings: Any) -> OAuth:
         target: What the person would write after `mcprelay login`.
         settings: Any setting of `OAuth`.
     """
-    return OAuth(**{"store": FileStore(), "interaction": Refuse(f"run: mcprelay login {target}"), **settings})
+    known: dict[str, Any] = {"store": FileStore(), "interaction": Refuse(f"run: mcprelay login {target}")}
+    return OAuth(**(known | settings))
 
 
 async def login(url: str, *, auth: OAuth, sender: Sender) -> Account:

@@ -239,7 +239,8 @@ def _method_to_ask(metadata: ServerMetadata) -> Method:
     """A client on a user's machine keeps no secret, so `none` goes first; a secret is taken where there must be one."""
     offered = metadata.token_endpoint_auth_methods_supported or _OFFERED_WHEN_SILENT
     order: tuple[Method, ...] = ("none", *_WITH_SECRET)
-    return next((method for method in order if method in offered), "none")
+    usable: list[Method] = [method for method in order if method in offered]
+    return usable[0] if usable else "none"
 
 
 class _Response(Struct, frozen=True):

@@ -16,7 +16,7 @@ from mcprelay.auth.failure import StepFailed, clean, shown
 from mcprelay.auth.flow import scopes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from mcprelay.auth.courier import Courier
     from mcprelay.auth.settings import Settings
@@ -50,7 +50,7 @@ class Asked(Struct, frozen=True, kw_only=True):
 def asked_by(request: Request, challenges: Sequence[Challenge]) -> Asked:
     """What a refusal with these challenges says."""
     challenge = understood(challenges)
-    parameters = challenge.params if challenge else {}
+    parameters: Mapping[str, str] = challenge.params if challenge else {}
     version = next((value for name, value in request.headers if name.lower() == "mcp-protocol-version"), None)
     return Asked(
         metadata_url=parameters.get("resource_metadata"),

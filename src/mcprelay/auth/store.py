@@ -21,7 +21,7 @@ import msgspec
 from mcprelay.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Generator
 
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _POSIX = os.name == "posix"
@@ -142,7 +142,7 @@ class FileStore:
 
 
 @contextlib.contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def _locked(path: Path) -> Generator[None]:
     """Hold a lock that other processes on this machine see. Where there is none to be had, go on without."""
     if sys.platform == "win32":
         yield

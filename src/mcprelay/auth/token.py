@@ -221,10 +221,9 @@ def read_grant(body: bytes) -> str:
 
 def _object(body: bytes) -> dict[str, Any] | None:
     try:
-        found = msgspec.json.decode(body)
+        return msgspec.json.decode(body, type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
 
 
 def _visible(found: dict[str, Any], name: str) -> str | None:
