@@ -95,7 +95,7 @@ class Binder:
         try:
             value = msgspec.json.decode(data)
         except (msgspec.DecodeError, RecursionError) as error:
-            message = f"arguments: {error or 'nested too deeply'}"
+            message = f"arguments: {str(error) or 'nested too deeply'}"
             raise ArgumentsInvalid(
                 self._name, [ArgumentError("", "a JSON object", "what is no JSON value", message)]
             ) from error

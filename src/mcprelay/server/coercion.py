@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -30,6 +30,9 @@ from mcprelay.server.shape import JsonSchema
 _INTEGER = re.compile(r"[+-]?\d+(\.0*)?\Z", re.ASCII)
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\Z", re.ASCII)
 _TRUTH = {"true": True, "1": True, "false": False, "0": False}
+Above: TypeAlias = frozenset[tuple[int, int]]
+"""The schemas and values, by identity, that are being mended around this one."""
+
 _HOPS = 100
 """How many references are followed from one to the next; a schema that needs more goes in circles."""
 
@@ -43,37 +46,41 @@ class Mender:
 
     def mend(self, value: Any) -> Any:
         """The value with everything mended that can be. The value itself is left as it was."""
-        return self._mend(value, self._root)
+        return self._mend(value, self._root, frozenset())
 
-    def _mend(self, value: Any, schema: Any) -> Any:
+    def _mend(self, value: Any, schema: Any, above: Above) -> Any:
         schema = self._target(schema)
         if not isinstance(schema, dict) or not schema:
             return value
+        here = (id(schema), id(value))
+        if here in above:  # a schema that refers to itself for the same value
+            return value
+        above |= {here}
         for key in ("anyOf", "oneOf"):
             if key in schema:
-                value = self._mend_option(value, schema[key])
+                value = self._mend_option(value, schema[key], above)
         for option in schema.get("allOf", ()):
-            value = self._mend(value, option)
+            value = self._mend(value, option, above)
         kinds = _kinds_of(schema)
         if kinds and kind_of(value) not in kinds:
             value = self._convert(value, kinds)
         if isinstance(value, dict):
-            return self._mend_object(value, schema)
-        return self._mend_array(value, schema) if isinstance(value, list) else value
+            return self._mend_object(value, schema, above)
+        return self._mend_array(value, schema, above) if isinstance(value, list) else value
 
     def _target(self, schema: Any) -> Any:
         """The schema that a chain of local references ends at."""
         return target_of(schema, self._root)
 
-    def _mend_option(self, value: Any, options: Sequence[Any]) -> Any:
+    def _mend_option(self, value: Any, options: Sequence[Any], above: Above) -> Any:
         """By the option that the value is already of the kind of, else by the first that makes something of it."""
         targets = [self._target(option) for option in options]
         kind = kind_of(value)
         fitting = [target for target in targets if not (kinds := _kinds_of(target)) or kind in kinds]
         if fitting:
-            return self._mend(value, max(fitting, key=lambda target: self._likeness(value, target)))
+            return self._mend(value, max(fitting, key=lambda target: self._likeness(value, target)), above)
         for target in targets:
-            mended = self._mend(value, target)
+            mended = self._mend(value, target, above)
             if mended is not value:
                 return mended
         return value
@@ -103,15 +110,15 @@ class Mender:
             return bool(value)
         return _from_string(value, kinds) if isinstance(value, str) and "string" not in kinds else value
 
-    def _mend_object(self, value: dict[str, Any], schema: JsonSchema) -> dict[str, Any]:
+    def _mend_object(self, value: dict[str, Any], schema: JsonSchema, above: Above) -> dict[str, Any]:
         properties = schema.get("properties", {})
         others = schema.get("additionalProperties")
-        mended = {key: self._mend(item, properties.get(key, others)) for key, item in value.items()}
+        mended = {key: self._mend(item, properties.get(key, others), above) for key, item in value.items()}
         return value if all(mended[key] is item for key, item in value.items()) else mended
 
-    def _mend_array(self, value: list[Any], schema: JsonSchema) -> list[Any]:
+    def _mend_array(self, value: list[Any], schema: JsonSchema, above: Above) -> list[Any]:
         first, rest = schema.get("prefixItems", ()), schema.get("items")
-        mended = [self._mend(item, first[at] if at < len(first) else rest) for at, item in enumerate(value)]
+        mended = [self._mend(item, first[at] if at < len(first) else rest, above) for at, item in enumerate(value)]
         return value if all(new is old for new, old in zip(mended, value, strict=True)) else mended
 
 
@@ -133,6 +140,7 @@ def _from_string(text: str, kinds: frozenset[str]) -> Any:
 
 
 def kind_of(value: Any) -> str:
+    """The JSON type of a value; a whole number is an integer only where it is written as one."""
     if value is None:
         return "null"
     if isinstance(value, bool):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import enum
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from mcprelay.errors import DefinitionError
 
@@ -29,8 +29,8 @@ class Complete:
         if isinstance(source, type) and issubclass(source, enum.Enum):
             self.values = tuple(_text_of(member) for member in source)
         elif callable(source):
-            self.suggest = source
-            self._takes_arguments = _positionals(source) > 1
+            self.suggest = cast("Suggest", source)
+            self._takes_arguments = _positionals(self.suggest) > 1
         elif isinstance(source, (str, bytes)) or not isinstance(source, Iterable):
             raise DefinitionError(f"Complete(…) takes a list of values, an enum or a callable, and not {source!r}.")
         else:

@@ -5,15 +5,17 @@
 | a `ReadResourceResult` | itself | |
 | `ResourceContents`, an `EmbeddedResource` | itself, what is in it | its own |
 | a string | text | guessed: JSON, HTML, XML, else `text/plain` |
-| a mapping of `text` or `blob` (base64), perhaps with `uri`, `mimeType`, `_meta` | that; `blob` wins | `text/plain`, `application/octet-stream` |
-| `bytes`, an open file | text where the media type says text, else bytes | by the first bytes, else `application/octet-stream` |
+| a mapping of `text`, perhaps with `uri`, `mimeType`, `_meta` | that | `text/plain` |
+| the same of `blob`, which is base64 and wins over `text` | that | octets |
+| `bytes`, an open file | text where the media type says text, else bytes | by the first bytes, else octets |
 | a path, a `File` | the same | by the name |
 | `Image`, `Audio` | bytes | its own |
 | a list or generator with any of these in it | one after the other | |
 | an empty list, any other list, mapping, dataclass, model, number, true, false | its JSON | `application/json` |
 | `None` | an error: a resource has contents | |
 
-A media type that the resource declares holds for everything that says no other itself.
+"Octets" is `application/octet-stream`. A media type that the resource declares holds for everything that says no other
+itself.
 """
 
 from __future__ import annotations

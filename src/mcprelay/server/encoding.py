@@ -1,19 +1,19 @@
 """How any Python value that a handler returns becomes JSON, and what cannot.
 
-JSON has no NaN and no infinity, and an encoder that meets one writes `null`: that would be a lie, so it is an error that
-names the place. Nothing here knows schemas.
+JSON has no NaN and no infinity, and an encoder that meets one writes `null`: that would be a lie, so it is an error
+that names the place. Nothing here knows schemas.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Raw
 
 from mcprelay.errors import MCPRelayError
+from mcprelay.server.shape.finite import path_to_nonfinite
 from mcprelay.server.shape.text import plain_text
 
 
@@ -46,34 +46,6 @@ def encode(value: Any) -> bytes:
     if b"null" in data and (path := path_to_nonfinite(value)) is not None:
         raise ResultInvalid("is a number that is not finite, which JSON cannot say", path=path or "the result")
     return data
-
-
-def path_to_nonfinite(value: Any) -> str | None:
-    """Where a NaN or an infinity is, as people write it, or None where there is none."""
-    if isinstance(value, float):
-        return None if math.isfinite(value) else ""
-    for step, inner in _members(value):
-        rest = path_to_nonfinite(inner)
-        if rest is not None:
-            here = f"[{step}]" if isinstance(step, int) else f".{step}"
-            return f"{here}{rest}".removeprefix(".") if not rest.startswith("[") else f"{here}{rest}".removeprefix(".")
-    return None
-
-
-def _members(value: Any) -> Iterator[tuple[str | int, Any]]:
-    """What a value is made of, by key or index."""
-    if value is None or isinstance(value, (str, bytes, int, Raw)):
-        return
-    if isinstance(value, Mapping):
-        yield from ((str(key), item) for key, item in value.items())
-    elif isinstance(value, (list, tuple, set, frozenset)):
-        yield from enumerate(value)
-    elif isinstance(value, Struct):
-        yield from ((name, getattr(value, name)) for name in value.__struct_fields__)
-    elif hasattr(value, "__attrs_attrs__"):
-        yield from ((field.name, getattr(value, field.name, None)) for field in value.__attrs_attrs__)
-    elif hasattr(value, "__dataclass_fields__") or hasattr(value, "model_dump_json"):
-        yield from vars(value).items()
 
 
 def _plain(value: Any) -> Any:

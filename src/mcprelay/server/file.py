@@ -120,12 +120,15 @@ def read_stream(stream: Any, *, limit: int = STREAM_BYTES) -> bytes | str:
     """
     try:
         data: bytes | str = stream.read(limit + 1)
-        more = stream.read(1) if len(data) <= limit else data
+        part = data
+        while part and len(data) <= limit:
+            part = stream.read(limit + 1 - len(data))
+            data += part
     finally:
         close = getattr(stream, "close", None)
         if close is not None:
             close()
-    if len(data) > limit or more:
+    if len(data) > limit:
         raise LimitExceeded("stream_bytes", limit, what="the stream that a handler returned")
     return data
 

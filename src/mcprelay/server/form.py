@@ -142,13 +142,20 @@ def _property(name: str, key: str, schema: JsonSchema, root: JsonSchema) -> Json
     made = _field(schema, root)
     if made is None:
         raise DefinitionError(
-            f"{name} cannot be a form: {key!r} is not a string, number, boolean, one of several strings or several of them. "
-            "Forms are flat (client/elicitation); ask for its parts one by one."
+            f"{name} cannot be a form: {key!r} is not a string, number, boolean, one of several strings or several of "
+            "them. Forms are flat (client/elicitation); ask for its parts one by one."
         )
     default = schema.get("default")
     if default is not None:
-        made["default"] = str(default) if "enum" in made and not isinstance(default, str) else default
+        made["default"] = _default(made, default)
     return {**made, **said}
+
+
+def _default(made: JsonSchema, default: Any) -> Any:
+    """A default as the field has its values: choices as strings, decimals as numbers."""
+    if "enum" in made:
+        return str(default)
+    return float(default) if made["type"] == "number" else default
 
 
 def _field(schema: JsonSchema, root: JsonSchema) -> JsonSchema | None:
@@ -165,13 +172,16 @@ def _field(schema: JsonSchema, root: JsonSchema) -> JsonSchema | None:
 
 
 def _string(schema: JsonSchema) -> JsonSchema:
-    made = {"type": "string", **{word: schema[word] for word in ("minLength", "maxLength") if word in schema}}
+    made: JsonSchema = {
+        "type": "string",
+        **{word: schema[word] for word in ("minLength", "maxLength") if word in schema},
+    }
     return made | {"format": schema["format"]} if schema.get("format") in FORMATS else made
 
 
 def _range(schema: JsonSchema) -> JsonSchema:
     """The least and the greatest number. A form has no exclusive bounds; of integers it needs none."""
-    made = {word: schema[word] for word in ("minimum", "maximum") if word in schema}
+    made: JsonSchema = {word: schema[word] for word in ("minimum", "maximum") if word in schema}
     if schema["type"] == "integer":
         if "exclusiveMinimum" in schema:
             made["minimum"] = schema["exclusiveMinimum"] + 1
@@ -193,4 +203,8 @@ def _choices(schema: JsonSchema, root: JsonSchema) -> JsonSchema | None:
     choice = _choice(item) if "enum" in item else None
     if choice is None:
         return None
-    return {"type": "array", "items": choice, **{word: schema[word] for word in ("minItems", "maxItems") if word in schema}}
+    return {
+        "type": "array",
+        "items": choice,
+        **{word: schema[word] for word in ("minItems", "maxItems") if word in schema},
+    }

@@ -58,8 +58,8 @@ def _one(value: Any, where: str) -> Iterator[PromptMessage]:
         yield from _from_mapping(value, where)
     else:
         raise PromptError(
-            f"A prompt returned {type(value).__name__}{where}. Return a string, a PromptMessage, a mapping with 'user' and "
-            "'assistant' or with 'role' and 'content', or a list of these."
+            f"A prompt returned {type(value).__name__}{where}. Return a string, a PromptMessage, a mapping with 'user' "
+            "and 'assistant' or with 'role' and 'content', or a list of these."
         )
 
 

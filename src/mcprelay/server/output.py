@@ -5,8 +5,8 @@ objects shapes that down later. Every value is written and then checked, so that
 schema says: once with msgspec's own speed, and only if that does not pass a second time, part by part. What does not
 pass then is an error that names the place.
 
-Annotations that are content (blocks, pictures, files, bytes, generators), `None`, `Any` and none at all publish nothing;
-`mcprelay.server.results` says what becomes of their values.
+Annotations that are content (blocks, pictures, files, bytes, generators), `None`, `Any` and none at all publish
+nothing; `mcprelay.server.results` says what becomes of their values.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ _AWAITED = frozenset({abc.Awaitable, abc.Coroutine})
 _LISTS = frozenset(
     {list, tuple, set, frozenset, abc.Sequence, abc.Iterable, abc.Collection, typing.Union, types.UnionType}
 )
+_NOTHING = (Any, object, inspect.Signature.empty, typing.NoReturn, typing.Never)
 _SAFE: dict[Shape, type] = {STRING: str, INTEGER: int, BOOLEAN: bool}
 """What is its own JSON whatever its value, so that there is nothing to check."""
 
@@ -88,7 +89,7 @@ class Output:
                 return ToolResult(content=())
             return tool_result(value, stream_bytes=stream_bytes)
         data = encode(value) if type(value) is self._safe else self.structured(value)
-        text = value if type(value) is str else data.decode()
+        text = msgspec.json.decode(data) if isinstance(value, str) else data.decode()
         return ToolResult(content=(Text(text),), structured_content=Raw(data))
 
     def structured(self, value: Any) -> bytes:
@@ -107,16 +108,17 @@ class Output:
         """The second attempt: part by part, then as what a plain value would be read as."""
         shape = self._shape or ANYTHING
         write = shape.writer(careful=True) or _as_it_is
+        data = b""
         try:
             data = encode(write(value))
             if self._passes(data):
                 return data
-            data = encode(write(shape.read(data)))
+            made = encode(write(shape.read(data)))
         except Misfit as misfit:
-            raise ResultInvalid(misfit.reason, path=place(misfit.path) if misfit.path else "") from misfit
-        if not self._passes(data):
-            raise self._refusal(data)
-        return data
+            raise self._refusal(data, misfit) from misfit
+        if not self._passes(made):
+            raise self._refusal(made)
+        return made
 
     def _passes(self, data: bytes) -> bool:
         if self._decode is None:
@@ -127,9 +129,14 @@ class Output:
             return False
         return True
 
-    def _refusal(self, data: bytes) -> ResultInvalid:
-        errors = self._reports().errors(msgspec.json.decode(data))
-        return ResultInvalid("; ".join(error.message for error in errors) or "is not what the output schema says")
+    def _refusal(self, data: bytes, misfit: Misfit | None = None) -> ResultInvalid:
+        """What is wrong, by the schema where something was written, else by what could not be."""
+        errors = self._reports().errors(msgspec.json.decode(data)) if data else []
+        if errors:
+            return ResultInvalid("; ".join(error.message for error in errors))
+        if misfit is None:
+            return ResultInvalid("the result is not what the output schema says")
+        return ResultInvalid(misfit.reason, path=place(misfit.path, "the result"))
 
     def _reports(self) -> Reporter:
         if self._reporter is None:
@@ -187,7 +194,9 @@ def is_content_type(annotation: Any) -> bool:
         return True
     if origin in _LISTS:
         return any(is_content_type(argument) for argument in typing.get_args(annotation))
-    return isinstance(annotation, type) and (annotation in _CONTENT or annotation in _GENERATORS or _is_path(annotation))
+    return isinstance(annotation, type) and (
+        annotation in _CONTENT or annotation in _GENERATORS or _is_path(annotation)
+    )
 
 
 def _is_path(annotation: type) -> bool:
@@ -196,7 +205,9 @@ def _is_path(annotation: type) -> bool:
 
 def _says_nothing(annotation: Any) -> bool:
     """`Any`, `object`, no annotation, and types that no value has."""
-    return any(annotation is nothing for nothing in (Any, object, inspect.Signature.empty, typing.NoReturn, typing.Never))
+    return any(
+        annotation is nothing for nothing in (Any, object, inspect.Signature.empty, typing.NoReturn, typing.Never)
+    )
 
 
 def _without_remarks(shape: Shape) -> Shape:

@@ -173,11 +173,11 @@ class Plan:
             inner, *others = typing.get_args(annotation)
             metadata = (*others, default)
         notes = Notes().read(metadata)
-        whole = typing.Annotated[inner, *metadata]
+        whole: Any = typing.Annotated[inner, *metadata]
         return self._walk.with_notes(inner, notes, self._scope, annotation=whole), notes, NODEFAULT
 
     def _described(self, shape: Shape, said: JsonSchema, name: str, key: str) -> Shape:
-        """With what the docstring and the whole callable's `Schema` say of it, where the parameter itself says nothing."""
+        """With what the docstring and the callable's `Schema` say of it, where the parameter itself says nothing."""
         added = self._added.properties.get(key, {})
         text = self._docs.parameters.get(name)
         keywords = ({} if text is None else {"description": text}) | added

@@ -95,7 +95,8 @@ class Reporter:
 
     def errors(self, value: Any) -> list[ArgumentError]:
         """Everything that the schema refuses, in the order of the schema."""
-        return list(self._report(self._validator.iter_errors(value)))
+        found = self._report(self._validator.iter_errors(value))
+        return list({error.message: error for error in found}.values())  # two keywords may refuse for one reason
 
     def _report(self, found: Iterable[Any]) -> Iterator[ArgumentError]:
         for error in found:

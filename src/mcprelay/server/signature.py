@@ -1,7 +1,7 @@
 """The signature compiler: a callable becomes a schema, a decoder of arguments and a call, once, when it is decorated.
 
-What there is to call is `target`'s business, what types say is `shape`'s, how arguments are read is `binding`'s. What is
-injected is the caller's: a predicate tells which parameters never come from the client, and those are in no schema.
+What there is to call is `target`'s business, what types say is `shape`'s, how arguments are read is `binding`'s. What
+is injected is the caller's: a predicate tells which parameters never come from the client; those are in no schema.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Compiled:
     """
 
     def __init__(
-        self, target: Target, plan: Plan, binder: Binder, schema: JsonSchema, output: Output, text: str | None
+        self, target: Target, plan: Plan, *, binder: Binder, schema: JsonSchema, output: Output, text: str | None
     ) -> None:
         self.name = target.name
         self.description = text
@@ -139,7 +139,7 @@ def compile_call(
     except DefinitionError as error:
         where = f" ({target.place})" if target.place else ""
         raise DefinitionError(f"{kind} {target.name}{where}: {error}") from error
-    return Compiled(target, plan, binder, published, output, docs.text)
+    return Compiled(target, plan, binder=binder, schema=published, output=output, text=docs.text)
 
 
 def arms(annotation: Any) -> list[tuple[Any, tuple[Any, ...]]]:

@@ -132,6 +132,8 @@ class Shape:
     kinds: frozenset[Kind] = EVERY_KIND
     python: tuple[type, ...] = ()
     """The classes of the values, where `isinstance` can tell; empty where it cannot."""
+    _decode: Callable[[Raw | bytes], Any] | None = None
+    _lift: Callable[[Any], Any] | None = None
 
     def schema(self, to: Publisher) -> JsonSchema:
         """The JSON Schema, in the publisher's mode."""
@@ -162,13 +164,12 @@ class Shape:
         Raises:
             Misfit: It is not of this shape.
         """
-        try:
-            decode, lift = self._decode, self._lift
-        except AttributeError:
+        if self._decode is None:
             reader = self.reader("input")
-            decode, lift = self._decode, self._lift = msgspec.json.Decoder(reader.type).decode, reader.lift
+            self._decode, self._lift = msgspec.json.Decoder(reader.type).decode, reader.lift
+        lift = self._lift
         try:
-            value = decode(data)
+            value = self._decode(data)
         except msgspec.DecodeError as error:
             raise misfit_of(error) from error
         return value if lift is None else lift(value)

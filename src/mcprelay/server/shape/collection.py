@@ -1,5 +1,7 @@
 """Shapes of arrays and free-form objects: lists, sets, tuples, mappings."""
 
+# ruff: noqa: D102 - the methods of a shape are described once, in `Shape`
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -42,7 +44,7 @@ class Array(Shape):
         if mode == "output":
             return Reader(list[item.type], exact=item.exact)  # type: ignore[name-defined]  # a type made at run time
         if self._wire is not None and (item.lift is None or self._wire is list):
-            wire = tuple[item.type, ...] if self._wire is tuple else self._wire[item.type]  # type: ignore[name-defined]
+            wire: Any = self._wire[item.type, ...] if self._wire is tuple else self._wire[item.type]
             return Reader(wire, None if item.lift is None else _each(item.lift, None), item.exact)
         return Reader(list[item.type], _each(item.lift, self._build), item.exact)  # type: ignore[name-defined]
 
@@ -73,7 +75,7 @@ class Tuple(Shape):
 
     def reader(self, mode: Mode) -> Reader:
         items = [item.reader(mode) for item in self.items]
-        wire = tuple[tuple(item.type for item in items)]  # type: ignore[misc]  # a type made at run time
+        wire: Any = tuple.__class_getitem__(tuple(item.type for item in items))
         lifts = [(at, item.lift) for at, item in enumerate(items) if item.lift is not None]
         return Reader(wire, _at(lifts) if lifts else None, all(item.exact for item in items))
 

@@ -1,7 +1,7 @@
 """The fields of every flavor of record, as their own libraries keep them.
 
-Each function answers the same questions: which fields, of which annotation, with which default, and how a value is made.
-attrs and pydantic are met only through the user's own class; nothing is imported for them.
+Each function answers the same questions: which fields, of which annotation, with which default, and how a value is
+made. attrs and pydantic are met only through the user's own class; nothing is imported for them.
 """
 
 from __future__ import annotations
@@ -62,10 +62,9 @@ def _dataclass(cls: type) -> Flavor:
             continue
         initial = kind == "_FIELD_INITVAR"
         flow: Literal["both", "input", "output"] = "input" if initial else "both" if field.init else "output"
-        annotation = getattr(field.type, "type", field.type) if initial else field.type
         by_name |= field.kw_only
         default, factory = _defaults(field.default, field.default_factory, dataclasses.MISSING)
-        members.append(Member(field.name, annotation, "", default, factory, flow=flow))
+        members.append(Member(field.name, field.type, "", default, factory, flow=flow))
     taken = [member.name for member in members if member.flow != "output"]
     # msgspec writes what is in the instance, which lacks a field that only its class has a default for
     native = all(member.flow == "both" for member in members)
@@ -91,7 +90,7 @@ def _struct(cls: type[msgspec.Struct]) -> Flavor:
 
 
 def _typed_dict(cls: type) -> Flavor:
-    required = getattr(cls, "__required_keys__", frozenset())
+    required: frozenset[str] = getattr(cls, "__required_keys__", frozenset())
     members = []
     for name, annotation in annotations_of(cls).items():
         optional = name not in required
@@ -116,7 +115,8 @@ def _attrs(cls: type) -> Flavor:
     members: list[Member] = []
     takes: list[str] = []
     for attribute in cls.__attrs_attrs__:  # type: ignore[attr-defined]  # that is what makes it one
-        default, factory = attribute.default, NODEFAULT
+        default: Any = attribute.default
+        factory: Any = NODEFAULT
         if type(default).__name__ == "Factory":
             default, factory = NODEFAULT, (lambda: ABSENT) if default.takes_self else default.factory
         elif default.__class__.__name__ == "_Nothing":

@@ -4,6 +4,8 @@ The schema is pydantic's, by alias, without the titles it makes up from names; w
 own doing, in its own lax or strict mode. Keys that a model does not know are refused, unless the model says otherwise.
 """
 
+# ruff: noqa: D102 - the methods of a shape are described once, in `Shape`
+
 from __future__ import annotations
 
 import re
@@ -15,6 +17,7 @@ from msgspec import Raw
 
 from mcprelay.errors import DefinitionError
 from mcprelay.server.shape import EVERY_KIND, JsonSchema, Kind, Misfit, Mode, Publisher, Reader, Shape, together
+from mcprelay.server.shape.finite import path_to_nonfinite
 
 _NOT_A_NUMBER = re.compile(rb'"\s*[-+]?(?:nan|inf(?:inity)?)\s*"', re.IGNORECASE)
 
@@ -34,7 +37,7 @@ class Foreign(Shape):
         self._closed = _is_closed(annotation) and not _has_open_objects(self._published["input"])
         self.python = (annotation,) if isinstance(annotation, type) else ()
         self.kinds = _kinds(self._published["input"])
-        self._refuses: Callable[[Any], bool] | None = None
+        self._options: dict[str, Any] = {"extra": "forbid"} if self._closed else {}
 
     def _make_schema(self, mode: str) -> JsonSchema:
         from pydantic.json_schema import GenerateJsonSchema
@@ -43,12 +46,14 @@ class Foreign(Shape):
             def field_title_should_be_set(self, schema: Any) -> bool:
                 return False
 
-        schema: JsonSchema = self._adapter.json_schema(
+        schema: Any = self._adapter.json_schema(
             mode="validation" if mode == "input" else "serialization",
             ref_template="#/$defs/{model}",
             schema_generator=Untitled,
         )
-        return _without_class_titles(schema if mode == "input" else _without_loose_formats(schema))
+        if mode == "output":
+            schema = _without_loose_formats(schema)
+        return _without_class_titles(schema)
 
     def schema(self, to: Publisher) -> JsonSchema:
         if to.checks:
@@ -68,7 +73,8 @@ class Foreign(Shape):
                 to.defs[renames[name]] = body
         for name in renames.values():
             to.defs[name] = _renamed(to.defs[name], renames)
-        return _renamed(schema, renames)
+        renamed: JsonSchema = _renamed(schema, renames)
+        return renamed
 
     def reader(self, mode: Mode) -> Reader:
         return Reader(Raw, self._validate, exact=True) if mode == "input" else Reader(Raw, exact=False)
@@ -77,9 +83,8 @@ class Foreign(Shape):
         data = bytes(raw)
         if _NOT_A_NUMBER.search(data) and not self._is_valid(data):
             raise Misfit("holds a number that is not finite")
-        options: dict[str, Any] = {"extra": "forbid"} if self._closed else {}
         try:
-            return self._adapter.validate_json(data, strict=self._strict or None, **options)
+            return self._adapter.validate_json(data, strict=self._strict or None, **self._options)
         except self._error as error:
             details = error.errors(include_url=False, include_context=False)
             raise together([Misfit(_sentence(detail["msg"]), tuple(detail["loc"])) for detail in details]) from error
@@ -95,9 +100,12 @@ class Foreign(Shape):
 
     def _write(self, value: Any) -> Any:
         try:
-            return Raw(self._adapter.dump_json(value, by_alias=True, warnings="error"))
+            data = self._adapter.dump_json(value, by_alias=True, warnings="error")
         except ValueError as error:  # PydanticSerializationError: the value is not what the type says
             raise Misfit(str(error)) from error
+        if b"null" in data and (path := path_to_nonfinite(value)) is not None:
+            raise Misfit("is a number that is not finite, which JSON cannot say", (path,) if path else ())
+        return Raw(data)
 
     def _write_careful(self, value: Any) -> Any:
         """A value that is not of the type yet, a mapping for a model say, is made one first."""

@@ -5,6 +5,8 @@ numbers for (dates, lengths of bytes) is checked on the value. Every other keywo
 inexact, so that a validator of the whole schema goes first.
 """
 
+# ruff: noqa: D102 - the methods of a shape are described once, in `Shape`
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -71,10 +73,18 @@ class Noted(Shape):
         self.python = inner.python
 
     def schema(self, to: Publisher) -> JsonSchema:
-        return self.inner.schema(to) | self._said(to)
+        return self._over(self.inner.schema(to), to)
 
     def body(self, to: Publisher) -> JsonSchema:
-        return self.inner.body(to) | self._said(to)
+        return self._over(self.inner.body(to), to)
+
+    def _over(self, inner: JsonSchema, to: Publisher) -> JsonSchema:
+        """What is said here over what the shape says; of two notes that constrain the same, both."""
+        said = self._said(to)
+        if not isinstance(self.inner, Noted):
+            return inner | said
+        both = {key: value for key, value in self.inner.keywords.items() if key in said and not is_remark(key)}
+        return inner | said | {"allOf": [both]} if both else inner | said
 
     def _said(self, to: Publisher) -> JsonSchema:
         """What is said here; that a header mirrors an argument is not said of results."""
@@ -158,13 +168,20 @@ def note(shape: Shape, keywords: JsonSchema, checks: Sequence[Check] = ()) -> Sh
             kinds = " or ".join(sorted(shape.kinds))
             raise DefinitionError(f"{keyword} says nothing about a value that is {kinds} in JSON")
     if not isinstance(shape, OneOf):
-        return Noted(shape, keywords, checks) if keywords or checks else shape
+        return _merged(shape, keywords, checks) if keywords or checks else shape
     outside = {keyword: value for keyword, value in keywords.items() if is_remark(keyword)}
     inside = {keyword: value for keyword, value in keywords.items() if keyword not in outside}
     if inside or checks:
         options = [_note_option(option, inside, checks) for option in shape.options]
         shape = OneOf(options)
     return Noted(shape, outside) if outside else shape
+
+
+def _merged(shape: Shape, keywords: JsonSchema, checks: Sequence[Check]) -> Noted:
+    """Notes on notes are one set of notes, unless both constrain the same: then both hold."""
+    if not isinstance(shape, Noted) or any(key in shape.keywords for key in keywords if not is_remark(key)):
+        return Noted(shape, keywords, checks)
+    return Noted(shape.inner, shape.keywords | keywords, (*shape.checks, *checks))
 
 
 def _note_option(option: Shape, keywords: JsonSchema, checks: Sequence[Check]) -> Shape:

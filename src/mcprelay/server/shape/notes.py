@@ -1,4 +1,4 @@
-"""What `Annotated` says: read from our `Schema`, from `annotated_types`, `msgspec.Meta`, `pydantic.Field`, from plain strings.
+"""What `Annotated` says: our `Schema`, `annotated_types`, `msgspec.Meta`, `pydantic.Field`, plain strings.
 
 Other people's classes are recognized by their names, so that nothing is imported for what a user does not use. What
 pydantic alone can enforce (validators, discriminators, strict types) is marked `foreign`: that type goes to pydantic

@@ -5,12 +5,14 @@ constraints, and the value is built from that by the class's own constructor. So
 reported alike, and what the user's constructor says still counts.
 """
 
+# ruff: noqa: D102 - the methods of a shape are described once, in `Shape`
+
 from __future__ import annotations
 
 import enum
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import NODEFAULT, Raw, Struct
@@ -23,7 +25,7 @@ ABSENT: Any = object()
 _IMMUTABLE = (str, int, float, bool, type(None), bytes, enum.Enum)
 
 
-class Field(Struct, frozen=True, kw_only=True):
+class Field(NamedTuple):
     """One field.
 
     Attributes:
@@ -69,6 +71,7 @@ class Record(Shape):
         fields: In the author's order. Set after construction, since a class may contain itself.
         extra: The shape of values under any other key, or None where other keys are refused.
         reserved: Keys that are refused even then.
+        native: Whether msgspec writes such a value just as it is published.
         build: Makes the value from the fields' values, in order; `ABSENT` stands for an optional one that did not come.
     """
 
@@ -82,7 +85,6 @@ class Record(Shape):
         python: tuple[type, ...] = (),
         description: str | None = None,
         tag: tuple[str, str | int] | None = None,
-        native: bool = True,
     ) -> None:
         self.name = name
         self.fields: tuple[Field, ...] = ()
@@ -92,7 +94,7 @@ class Record(Shape):
         self.python = python
         self._build = build
         self._tag = tag
-        self._native = native
+        self.native = False
         self._readers: dict[Mode, Reader] = {}
         self._open: set[Mode] = set()
         self._writing = False
@@ -196,7 +198,7 @@ class Record(Shape):
         return lift
 
     def _lift_open(self, fields: Sequence[Field]) -> Callable[[Any], Any]:
-        """The same for an object that other keys are welcome in: field by field, and the rest as a mapping at the end."""
+        """The same for an object that takes other keys: field by field, and the rest as a mapping at the end."""
 
         def lift(members: dict[str, Raw]) -> Any:
             rest = dict(members)
@@ -221,8 +223,7 @@ class Record(Shape):
             writes = [(field, field.shape.writer(careful=careful)) for field in fields]
         finally:
             self._writing = False
-        plain = self._native and not careful and all(field.name == field.key for field in fields)
-        if plain and not any(write for _, write in writes):
+        if self.native and not careful and not any(write for _, write in writes):
             return None
         return lambda value: self._written(value, writes)
 

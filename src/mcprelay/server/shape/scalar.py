@@ -1,5 +1,7 @@
 """Shapes of what JSON has itself: strings, numbers, truth values, null, and anything at all."""
 
+# ruff: noqa: D102 - the methods of a shape are described once, in `Shape`
+
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -65,8 +65,8 @@ class Scope:
             return eval(text, dict(module), names)  # noqa: S307 - as above
         except NameError as error:
             raise DefinitionError(
-                f"the annotation {text!r} uses the name {error.name!r}, which is not there at run time. Import it outside "
-                f"`if TYPE_CHECKING:`, or define it before this place."
+                f"the annotation {text!r} uses the name {error.name!r}, which is not there at run time. Import it "
+                f"outside `if TYPE_CHECKING:`, or define it before this place."
             ) from error
         except Exception as error:
             raise DefinitionError(f"the annotation {text!r} cannot be evaluated: {error}") from error
@@ -112,7 +112,7 @@ def _enclosing(qualname: str, module: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _outer_functions(qualname: str) -> Iterator[str]:
-    """The qualified names of the functions around, innermost first: `f.<locals>.C.<locals>.g` gives `f.<locals>.C`, `f`."""
+    """The qualified names of the functions around, innermost first."""
     outer, found, _ = qualname.rpartition(".<locals>.")
     while found:
         yield outer

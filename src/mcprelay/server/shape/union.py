@@ -4,10 +4,12 @@ What msgspec can tell apart, it decodes. Everything else is tried in the author'
 value it cannot be left out.
 """
 
+# ruff: noqa: D102 - the methods of a shape are described once, in `Shape`
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Optional, Union
+from typing import Any, Union
 
 from msgspec import Raw
 
@@ -46,13 +48,13 @@ class OneOf(Shape):
         others = [reader for option, reader in zip(self.options, readers, strict=True) if option is not NULL]
         if len(others) == 1 and others[0].type is not Raw:
             lift = others[0].lift
-            return Reader(Optional[others[0].type], None if lift is None else _unless_none(lift), exact)
+            return Reader(others[0].type | None, None if lift is None else _unless_none(lift), exact)
         if self._told_apart() and not any(reader.lift or reader.type is Raw for reader in readers):
             return Reader(Union[tuple(reader.type for reader in readers)], None, exact)  # noqa: UP007
         return Reader(Raw, None, exact=False) if mode == "output" else Reader(Raw, self._try_each, exact)
 
     def _told_apart(self) -> bool:
-        """Whether no two options can be the same kind of JSON value, but for `int | float`, which msgspec tells apart."""
+        """Whether no two options can be the same kind of JSON value. msgspec tells `int | float` apart."""
         seen: set[Kind] = set()
         for option in self.options:
             kinds = option.kinds - {"integer"} if "number" in option.kinds else option.kinds

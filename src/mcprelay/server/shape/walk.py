@@ -1,13 +1,14 @@
 """From annotations to shapes.
 
-The walk knows every form that a type hint takes: generics, aliases, qualifiers, forward references, `Annotated`. What it
-cannot turn into JSON is refused with a sentence that says what to write instead.
+The walk knows every form that a type hint takes: generics, aliases, qualifiers, forward references, `Annotated`. What
+it cannot turn into JSON is refused with a sentence that says what to write instead.
 """
 
 from __future__ import annotations
 
 import collections
 import enum
+import operator
 import types
 import typing
 from collections import abc
@@ -72,7 +73,7 @@ _QUALIFIERS = {"Required", "NotRequired", "ReadOnly", "Final", "ClassVar", "Unpa
 
 
 class Walk:
-    """One walk over the annotations of one callable. A class met twice gives the same shape, so that it can be shared."""
+    """One walk over the annotations of one callable. A class met twice gives the same shape, which is then shared."""
 
     def __init__(self, *, strict: bool) -> None:
         self._strict = strict
@@ -161,7 +162,7 @@ class Walk:
     def noted(
         self, annotation: Any, scope: Scope, variables: Mapping[Any, Any] | None = None
     ) -> tuple[Shape, Notes | None]:
-        """The shape of an annotation, and what `Annotated` said that is no part of a shape: names, defaults, completions."""
+        """The shape of an annotation, and what `Annotated` said that is no part of it: names, defaults, completions."""
         if isinstance(annotation, (str, typing.ForwardRef)):
             annotation = scope.resolve(annotation)
         if typing.get_origin(annotation) is not typing.Annotated:
@@ -265,15 +266,15 @@ class Walk:
         own = cls.__dict__.get("__doc__")
         docs = parse_docstring(None if own is None or own.startswith(f"{cls.__name__}(") else own)
         name = "_".join([cls.__name__, *(getattr(argument, "__name__", "") or "of" for argument in arguments)])
-        record = Record(
-            name, build=flavor.build, python=flavor.python, description=docs.text, tag=flavor.tag, native=flavor.native
-        )
+        record = Record(name, build=flavor.build, python=flavor.python, description=docs.text, tag=flavor.tag)
         self._records[key] = record
         scope = scope_of_class(cls)
         variables = _type_arguments(cls, arguments)
         record.fields = tuple(
             self._field(member, scope, variables, docs.parameters.get(member.name)) for member in flavor.members
         )
+        pairs = zip(record.fields, flavor.members, strict=True)
+        record.native = flavor.native and all(field.key == (member.key or member.name) for field, member in pairs)
         return record
 
     def _field(self, member: Member, scope: Scope, variables: Mapping[Any, Any], description: str | None) -> Field:
@@ -313,6 +314,9 @@ def _unqualified(annotation: Any, scope: Scope, *, optional: bool) -> tuple[Any,
     while True:
         if isinstance(annotation, (str, typing.ForwardRef)):
             annotation = scope.resolve(annotation)
+        if type(annotation).__name__ == "InitVar":
+            annotation = annotation.type
+            continue
         origin = typing.get_origin(annotation)
         if not _is_qualifier(origin):
             return annotation, optional
@@ -357,30 +361,31 @@ def _bounds(notes: Notes, shape: Shape) -> list[Check]:
     return checks + _numeric_bounds(notes, shape)
 
 
+_NUMERIC: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
+    "minimum": (operator.ge, "at least"),
+    "maximum": (operator.le, "at most"),
+    "exclusiveMinimum": (operator.gt, "more than"),
+    "exclusiveMaximum": (operator.lt, "less than"),
+}
+
+
 def _numeric_bounds(notes: Notes, shape: Text) -> list[Check]:
     """A bound on a decimal holds for the digits in a string as well as for a number."""
     if "number" not in shape.kinds:
         return []
-    tests: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
-        "minimum": (lambda value, bound: value >= bound, "at least"),
-        "maximum": (lambda value, bound: value <= bound, "at most"),
-        "exclusiveMinimum": (lambda value, bound: value > bound, "more than"),
-        "exclusiveMaximum": (lambda value, bound: value < bound, "less than"),
-    }
-    return [
-        Check(
-            lambda value, test=test, bound=notes.keywords[keyword]: test(value, bound),
-            f"{words} {notes.keywords[keyword]}",
-        )
-        for keyword, (test, words) in tests.items()
-        if keyword in notes.keywords
-    ]
+    stated = [(keyword, notes.keywords[keyword]) for keyword in _NUMERIC if keyword in notes.keywords]
+    return [_numeric_bound(keyword, bound) for keyword, bound in stated]
+
+
+def _numeric_bound(keyword: str, bound: Any) -> Check:
+    compare, words = _NUMERIC[keyword]
+    return Check(lambda value: compare(value, bound), f"{words} {bound}")
 
 
 def _refusal(annotation: Any) -> DefinitionError:
     name = getattr(annotation, "__qualname__", None) or repr(annotation)
     return DefinitionError(
-        f"the type {name} has no JSON form. Use a dataclass, TypedDict, NamedTuple, msgspec Struct, attrs class or pydantic "
-        f"model; or say what it looks like with Annotated[…, Schema(definition={{…}})]; or, if the caller should not send "
-        f"it, take it from Annotated[…, Depends(…)]."
+        f"the type {name} has no JSON form. Use a dataclass, TypedDict, NamedTuple, msgspec Struct, attrs class or "
+        "pydantic model; or say what it looks like with Annotated[…, Schema(definition={…})]; or, if the caller should "
+        "not send it, take it from Annotated[…, Depends(…)]."
     )
