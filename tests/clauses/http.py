@@ -38,7 +38,7 @@ def headers_of(message: Mapping[str, Any]) -> dict[str, str]:
         "mcp-method": str(message.get("method")),
     }
     field = NAMED.get(str(message.get("method")))
-    if field is not None and field in params:
+    if field is not None and isinstance(params.get(field), str):
         headers["mcp-name"] = encoded(params[field])
     return headers
 

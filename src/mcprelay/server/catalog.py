@@ -342,6 +342,10 @@ class Catalog:
         entry = self.resources.get(uri, principal)
         if entry is not None:
             return entry, {}
+        from mcprelay.wire.uri import check_uri
+
+        if check_uri(uri) is not None:  # server/resources: a server MUST validate all URIs
+            return None
         matches = (
             (entry, values)
             for entry in self.templates.seen_by(principal)
