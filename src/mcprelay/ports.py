@@ -143,8 +143,9 @@ class EventLog(Protocol):
         """
         ...
 
-    def after(self, event_id: str) -> AsyncIterator[tuple[str, bytes]]:
-        """The later events of the same stream, in order, as `(id, data)`. An unknown id raises `KeyError`."""
+    def after(self, stream: str, event_id: str) -> AsyncIterator[tuple[str, bytes]]:
+        """The later events of the stream, in order, as `(id, data)`. Iterating raises `KeyError`, before the first
+        event, for an id that is not one of this stream's: a client may have guessed it, or it is not kept any more."""
         ...
 
 

@@ -1,24 +1,40 @@
-"""What HTTP says on the server's side, as values.
+"""What HTTP says on the server's side: the rules.
 
 Admission has two steps, so that a body is read only for a caller who may send one: `open(head)` decides Origin, Host,
-HTTP method and size; the driver then verifies the caller; `accept(head, body)` decides everything else. What comes out
-is work to be done (`Exchange`, `Notice`, `Handshake`, `InSession`, `OpenStream`, `EndSession`) or a `Refusal`, which
-is a complete HTTP answer.
+HTTP method, media types and size; the driver then verifies the caller; `accept(head, body)` decides everything else.
+What comes out is `core.work`.
 
-The endpoint keeps no state: what a session knows is loaded by the driver. It does not know what is served, but for
-`header_params`, which tells it the headers that mirror a tool's arguments.
+The endpoint keeps no state: what a session knows is loaded by the driver, which asks `fits` whether the work is for
+that session. It does not know what is served, but for `header_params`, which tells it the headers that mirror a tool's
+arguments.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import UNSET, Raw, UnsetType
 
 from mcprelay import revisions
+from mcprelay.core.work import (
+    EVENT_STREAM,
+    JSON,
+    EndSession,
+    Exchange,
+    Form,
+    Handshake,
+    Head,
+    InSession,
+    Notice,
+    OpenStream,
+    Refusal,
+    SessionWork,
+    Work,
+)
 from mcprelay.revisions import Era, Fault, Feature, Method, Revision
 from mcprelay.wire import header, jsonrpc, mirror
+from mcprelay.wire.field import shown
 from mcprelay.wire.params import CLIENT_CAPABILITIES, PROTOCOL_VERSION, Params
 
 if TYPE_CHECKING:
@@ -29,82 +45,34 @@ if TYPE_CHECKING:
 
 BODY_BYTES = 4 * 2**20
 
-JSON = b"application/json"
-EVENT_STREAM = b"text/event-stream"
+SessionMode: TypeAlias = Literal["required", "optional", "off"]
+"""Whether calls of the handshake era need a session, may have one, or never have one."""
 
 _VERSION = b"mcp-protocol-version"
 _SESSION = b"mcp-session-id"
+_VERSION_IN_BODY = PROTOCOL_VERSION.encode()
+_BOTH = frozenset((b"application/json, text/event-stream", b"text/event-stream, application/json", b"*/*"))
+_FORMS = {(True, True): Form.EITHER, (True, False): Form.JSON, (False, True): Form.STREAM, (False, False): Form.NEITHER}
+_JSON_RANGES = (JSON, b"application/*", b"*/*")
+_STREAM_RANGES = (EVENT_STREAM, b"text/*", b"*/*")
 _decode_params = msgspec.json.Decoder(Params).decode
 _no_params: tuple[HeaderParam, ...] = ()
 
 
-class Head(Struct):
-    """The head of an HTTP request. Header names are lower-cased; a repeated header is joined with a comma."""
-
-    method: str
-    headers: Mapping[bytes, bytes]
-
-
-class Refusal(Struct):
-    """A complete HTTP answer."""
-
-    status: int
-    body: bytes = b""
-    headers: tuple[tuple[bytes, bytes], ...] = ((b"content-type", JSON),)
-
-
-class Exchange(Struct):
-    """One request of the stateless era: everything that is needed to answer it."""
-
-    revision: Revision
-    id: int | str
-    method: Method
-    params: Any
-    raw: Raw | UnsetType
-
-
-class Notice(Struct):
-    """One notification of the stateless era. It is answered with 202."""
-
-    revision: Revision
-    method: str
-    params: Raw | UnsetType
-
-
-class Handshake(Struct):
-    """`initialize`: a new session, or a plain answer where sessions are off."""
-
-    message: jsonrpc.Envelope
-
-
-class InSession(Struct):
-    """Messages of the handshake era, in a session or (without an id) outside of any."""
-
-    revision: Revision
-    session_id: str | None
-    messages: list[jsonrpc.Message]
-    batch: bool = False
-
-
-class OpenStream(Struct):
-    """A GET stream of a session, perhaps resumed."""
-
-    revision: Revision
-    session_id: str | None
-    last_event_id: str | None
-
-
-class EndSession(Struct):
-    """The client is done with a session."""
-
-    session_id: str
-
-
-Work: TypeAlias = Exchange | Notice | Handshake | InSession | OpenStream | EndSession
-
-
 def _no_header_params(_tool: str) -> tuple[HeaderParam, ...]:
     return _no_params
+
+
+def form_of(accept: bytes | None) -> Form:
+    """Which answers an `Accept` header takes (RFC 9110, 12.5.1); without one, all."""
+    if accept is None or accept in _BOTH:
+        return Form.EITHER
+    ranges = set()
+    for item in accept.lower().split(b","):
+        name, *parameters = (part.strip() for part in item.split(b";"))
+        if not any(part.startswith(b"q=") and not part[2:].strip(b"0.") for part in parameters):
+            ranges.add(name)
+    return _FORMS[not ranges.isdisjoint(_JSON_RANGES), not ranges.isdisjoint(_STREAM_RANGES)]
 
 
 class Endpoint:
@@ -115,6 +83,7 @@ class Endpoint:
         among: The revisions that are served.
         body_bytes: How long a body may be.
         depth: How deep a message may nest.
+        sessions: Whether calls of the handshake era need a session.
         header_params: The `Mcp-Param-*` headers of a tool, by its name.
     """
 
@@ -125,6 +94,7 @@ class Endpoint:
         among: Iterable[Revision] | None = None,
         body_bytes: int = BODY_BYTES,
         depth: int = jsonrpc.DEPTH,
+        sessions: SessionMode = "required",
         header_params: Callable[[str], tuple[HeaderParam, ...]] = _no_header_params,
     ) -> None:
         self.rules = rules
@@ -132,32 +102,55 @@ class Endpoint:
         self.body_bytes = body_bytes
         self.depth = depth
         self.header_params = header_params
-        self._named = {revision.name.encode(): revision for revision in self.revisions if revision.http.streamable}
-        self._sessions = any(revision.http.sessions for revision in self._named.values())
+        self._named = {revision.name.encode(): revision for revision in self.revisions}
+        self._handshake = bool(revisions.of_era(Era.HANDSHAKE, self.revisions))
+        self._sessions: SessionMode = sessions if self._handshake else "off"
+
+    @property
+    def has_sessions(self) -> bool:
+        """Whether `initialize` begins a session."""
+        return self._sessions != "off"
 
     # --- step one: the head
 
     def open(self, head: Head) -> Refusal | None:
         """Whether the body may be read (after the caller is verified)."""
+        refusal = self.admit(head)
+        if refusal is not None:
+            return refusal
+        if head.method == "POST":
+            return self.open_post(head)
+        if head.method in ("GET", "DELETE") and self._sessions != "off":
+            return None
+        return self._not_served(head)
+
+    def admit(self, head: Head) -> Refusal | None:
+        """Whether requests from there, for this host, are answered at all."""
         headers = head.headers
         reason = self.rules.refusal(headers.get(b"host"), headers.get(b"origin"))
-        if reason is not None:
-            return Refusal(reason.status, jsonrpc.refusal(None, jsonrpc.INVALID_REQUEST, reason.message))
-        if head.method == "POST":
-            return self._open_post(headers)
-        if head.method in ("GET", "DELETE") and self._sessions:
-            return None
-        allowed = b"GET, POST, DELETE" if self._sessions else b"POST"
-        return Refusal(405, _say(f"{head.method} is not served here"), ((b"content-type", JSON), (b"allow", allowed)))
+        return None if reason is None else Refusal(reason.status, _say(reason.message))
 
-    def _open_post(self, headers: Mapping[bytes, bytes]) -> Refusal | None:
+    def open_post(self, head: Head) -> Refusal | None:
+        """Whether the body of a POST may be read, as far as its media types and its length tell."""
+        headers = head.headers
         length = headers.get(b"content-length")
         if length is not None and length.isdigit() and int(length) > self.body_bytes:
             return self.too_long()
         kind = headers.get(b"content-type", b"")
         if kind != JSON and kind.partition(b";")[0].strip().lower() != JSON:
             return Refusal(415, _say("Content-Type must be application/json"))
+        accept = headers.get(b"accept")
+        if accept is not None and accept not in _BOTH:
+            head.form = form_of(accept)
+            if head.form is Form.NEITHER:
+                return Refusal(406, _say("Accept must list application/json and text/event-stream"))
         return None
+
+    def _not_served(self, head: Head) -> Refusal:
+        allowed = b"POST, OPTIONS" if self._sessions == "off" else b"GET, POST, DELETE, OPTIONS"
+        if head.method == "OPTIONS":
+            return Refusal(204, b"", ((b"allow", allowed),))
+        return Refusal(405, _say(f"{head.method} is not served here"), ((b"content-type", JSON), (b"allow", allowed)))
 
     def too_long(self) -> Refusal:
         """The refusal of a body that is over the limit."""
@@ -172,7 +165,7 @@ class Endpoint:
         if type(message) is not jsonrpc.Envelope:
             return self._malformed(head, body, message)
         if revision is None or revision.era is Era.HANDSHAKE:
-            return self._other_era(head, message, revision)
+            return self._other_era(head, body, message, revision)
         if message.method is UNSET:
             return Refusal(400, _say("a client sends no responses in this revision"))
         if message.id is UNSET:
@@ -212,9 +205,7 @@ class Endpoint:
     ) -> str | None:
         """What the headers say otherwise than the body (streamable-http, "Server Validation")."""
         if params.meta.protocol_version != revision.name:
-            return (
-                f"MCP-Protocol-Version is {revision.name!r}, but _meta says {params.meta.protocol_version!r}"
-            )
+            return f"MCP-Protocol-Version is {revision.name!r}, but _meta says {params.meta.protocol_version!r}"
         mirrored = None if method is None or method.mirror is None else getattr(params, method.mirror)
         wrong = header.method_disagreement(headers, message.method, mirrored)  # type: ignore[arg-type]
         if wrong is not None or mirrored is None or method.mirror != "name":  # type: ignore[union-attr]
@@ -224,106 +215,149 @@ class Endpoint:
             return None
         return mirror.disagreement(expected, _arguments(params.arguments), headers)
 
-    # --- the other era
+    # --- the handshake era
 
-    def _other_era(self, head: Head, message: jsonrpc.Envelope, revision: Revision | None) -> Work | Refusal:
+    def _other_era(
+        self, head: Head, body: bytes, message: jsonrpc.Envelope, revision: Revision | None
+    ) -> Work | Refusal:
         """A message whose header names no revision of the stateless era that is served."""
         named = head.headers.get(_VERSION)
-        said = self._said(message)
-        if said is not None:
+        if _VERSION_IN_BODY in body and (said := _said(message)) is not None:
             return self._mislabelled(message, said, named, revision)
-        if message.method == "initialize" and message.id is not UNSET and self._sessions:
+        if not self._handshake:
+            return self._unsupported(message, (named or b"none").decode("latin-1"))
+        if message.method == "initialize" and message.id is not UNSET:
             return Handshake(message)
-        if not self._sessions:
-            return self._unsupported(message, (named or b"none").decode("latin-1"))
-        if named is None:
+        return self._in_session(head, [message], revision)
+
+    def _in_session(
+        self, head: Head, messages: list[jsonrpc.Message], revision: Revision | None, *, batch: bool = False
+    ) -> InSession | Refusal:
+        """Messages for a session, or for none where none is needed."""
+        first = messages[0]
+        named = head.headers.get(_VERSION)
+        if revision is None and named is not None:
+            return self._unsupported(first, named.decode("latin-1"))
+        if self._sessions == "off":
+            session_id = None
+        else:
+            session_id = _text(head.headers.get(_SESSION))
+            if session_id is None and self._sessions == "required":
+                return self._without_session(first, revision)
+        if session_id is None and revision is None:
             revision = self._named.get(revisions.ASSUMED_WITHOUT_HEADER.name.encode())
-        if revision is None:
-            return self._unsupported(message, (named or b"none").decode("latin-1"))
-        return InSession(revision, _text(head.headers.get(_SESSION)), [message])
+            if revision is None:
+                return self._unsupported(first, "none")
+        return InSession(revision, session_id, messages, batch)
+
+    def _without_session(self, message: jsonrpc.Message, revision: Revision | None) -> Refusal:
+        why = "Mcp-Session-Id is missing: send initialize first, and its answer's Mcp-Session-Id with every request"
+        return self._refuse(revision or revisions.NEWEST_HANDSHAKE, message, Fault.INVALID_REQUEST, why, status=400)
+
+    def _malformed(self, head: Head, body: bytes, message: jsonrpc.Malformed) -> Work | Refusal:
+        """What is not a message is refused, unless it is a batch and the revision may have them."""
+        named = head.headers.get(_VERSION)
+        revision = None if named is None else self._named.get(named)
+        may_batch = revision.has(Feature.BATCH) if revision is not None else named is None and self._handshake
+        if may_batch and jsonrpc.is_batch(body):
+            messages = jsonrpc.parse_batch(body, depth=self.depth)
+            if isinstance(messages, list):
+                return self._in_session(head, messages, revision, batch=True)
+            message = messages
+        return Refusal(400, answer_in(revision, message.answer()))
+
+    def fits(self, work: SessionWork, revision: Revision) -> Refusal | None:
+        """Why this work is not for a session of that revision, or None when it is."""
+        if work.revision is not None and work.revision is not revision:
+            why = f"MCP-Protocol-Version is {work.revision.name!r}, but initialize agreed on {revision.name!r}"
+            return Refusal(400, answer_in(revision, _say(why)))
+        if type(work) is InSession and work.batch and not revision.has(Feature.BATCH):
+            why = f"there are no batches in revision {revision.name}: send one message"
+            return Refusal(400, answer_in(revision, _say(why)))
+        return None
+
+    def unknown_session(self, work: SessionWork) -> Refusal:
+        """There is no such session (any more), so the client begins a new one (transports, "Session Management")."""
+        why = "Session not found: it has ended, or never was. Send initialize without Mcp-Session-Id to begin another"
+        message = work.messages[0] if type(work) is InSession and not work.batch else None
+        return self._refuse(
+            work.revision or revisions.NEWEST_HANDSHAKE, message, Fault.INVALID_REQUEST, why, status=404
+        )
 
     def _mislabelled(
         self, message: jsonrpc.Envelope, said: str, named: bytes | None, revision: Revision | None
     ) -> Refusal:
         """A request of the stateless era under the wrong header, or of a revision that is not served."""
         if named is None:
-            why = f"Header mismatch: MCP-Protocol-Version is missing; _meta says {said!r}"
+            why = f"Header mismatch: MCP-Protocol-Version is missing; _meta says {shown(said)}"
             return self._refuse(self._stateless(), message, Fault.HEADER_MISMATCH, why)
         if said.encode() != named:
-            why = f"Header mismatch: MCP-Protocol-Version is {named.decode('latin-1')!r}, but _meta says {said!r}"
+            header_says = shown(named.decode("latin-1"))
+            why = f"Header mismatch: MCP-Protocol-Version is {header_says}, but _meta says {shown(said)}"
             return self._refuse(self._stateless(), message, Fault.HEADER_MISMATCH, why)
         if revision is not None:
             why = f"Invalid request: revision {said!r} begins with initialize, not with _meta"
             return self._refuse(revision, message, Fault.INVALID_REQUEST, why)
         return self._unsupported(message, said)
 
-    def _unsupported(self, message: jsonrpc.Envelope, requested: str) -> Refusal:
-        supported = [revision.name for revision in self.revisions if revision.http.streamable]
-        data = {"supported": supported, "requested": requested}
+    def _unsupported(self, message: jsonrpc.Message, requested: str) -> Refusal:
+        data = {"supported": [revision.name for revision in self.revisions], "requested": requested}
         why = f"Unsupported protocol version: {requested}"
         return self._refuse(self._stateless(), message, Fault.UNSUPPORTED_REVISION, why, data=data)
 
     def _stateless(self) -> Revision:
         return next(iter(revisions.of_era(Era.STATELESS, self.revisions)), revisions.NEWEST)
 
-    def _said(self, message: jsonrpc.Envelope) -> str | None:
-        """The revision that `_meta` names, where there is one."""
-        if message.params is UNSET or message.method is UNSET:
-            return None
-        try:
-            return _decode_params(message.params).meta.protocol_version  # type: ignore[arg-type]
-        except msgspec.DecodeError:
-            return None
-
-    def _malformed(self, head: Head, body: bytes, message: jsonrpc.Malformed) -> Work | Refusal:
-        """What is not a message is refused, unless it is a batch in a revision that has them."""
-        revision = self._named.get(head.headers.get(_VERSION, revisions.ASSUMED_WITHOUT_HEADER.name.encode()))
-        if revision is not None and revision.has(Feature.BATCH) and self._sessions and jsonrpc.is_batch(body):
-            messages = jsonrpc.parse_batch(body, depth=self.depth)
-            if isinstance(messages, list):
-                return InSession(revision, _text(head.headers.get(_SESSION)), messages, batch=True)
-            message = messages
-        return Refusal(400, message.answer())
-
     def get(self, head: Head) -> OpenStream | Refusal:
         """What a GET asks for: the stream of a session."""
-        if EVENT_STREAM not in head.headers.get(b"accept", b""):
+        if form_of(head.headers.get(b"accept")) not in (Form.EITHER, Form.STREAM):
             return Refusal(406, _say("GET opens a stream: Accept must list text/event-stream"))
-        revision = self._of_session(head)
-        if revision is None:
-            return Refusal(405, _say("there is no GET stream in this revision"), ((b"allow", b"POST"),))
-        last = _text(head.headers.get(b"last-event-id"))
-        return OpenStream(revision, _text(head.headers.get(_SESSION)), last)
+        found = self._of_session(head)
+        if isinstance(found, Refusal):
+            return found
+        return OpenStream(*found, _text(head.headers.get(b"last-event-id")))
 
     def delete(self, head: Head) -> EndSession | Refusal:
         """What a DELETE asks for: the end of a session."""
-        session_id = _text(head.headers.get(_SESSION))
-        if self._of_session(head) is None:
-            return Refusal(405, _say("there are no sessions in this revision"), ((b"allow", b"POST"),))
-        if session_id is None:
-            return Refusal(400, _say("Mcp-Session-Id is missing"))
-        return EndSession(session_id)
+        found = self._of_session(head)
+        return found if isinstance(found, Refusal) else EndSession(*found)
 
-    def _of_session(self, head: Head) -> Revision | None:
-        named = head.headers.get(_VERSION, revisions.ASSUMED_WITHOUT_HEADER.name.encode())
-        revision = self._named.get(named)
-        return revision if revision is not None and revision.http.sessions else None
+    def _of_session(self, head: Head) -> tuple[Revision | None, str] | Refusal:
+        named = head.headers.get(_VERSION)
+        revision = None if named is None else self._named.get(named)
+        if revision is not None and not revision.http.sessions:
+            why = f"there are no sessions in revision {revision.name}"
+            return Refusal(405, _say(why), ((b"content-type", JSON), (b"allow", b"POST, OPTIONS")))
+        if named is not None and revision is None:
+            return Refusal(400, _say(f"Unsupported protocol version: {shown(named.decode('latin-1'))}"))
+        session_id = _text(head.headers.get(_SESSION))
+        if session_id is None:
+            return Refusal(400, answer_in(revision, _say(f"{head.method} is for a session: Mcp-Session-Id is missing")))
+        return revision, session_id
 
     # --- answers
 
     def _refuse(
         self,
         revision: Revision,
-        message: jsonrpc.Envelope,
+        message: jsonrpc.Message | None,
         fault: Fault,
         why: str,
         *,
         data: Any = None,
         status: int | None = None,
     ) -> Refusal:
-        request_id = None if message.id is UNSET else message.id
+        named = type(message) is jsonrpc.Envelope and message.method is not UNSET and message.id is not UNSET
+        request_id = message.id if named else None  # type: ignore[union-attr]
         body = jsonrpc.refusal(request_id, revision.code(fault), why, data)  # type: ignore[arg-type]
-        return Refusal(status or revision.http.status.get(fault, 400), body)
+        return Refusal(status or revision.http.status.get(fault, 400), answer_in(revision, body))
+
+
+def answer_in(revision: Revision | None, error: bytes) -> bytes:
+    """An error as the revision has it: where what it answers could not be read, some say so with a null id."""
+    if revision is None or revision.has(Feature.ERRORS_WITHOUT_ID):
+        return error
+    return jsonrpc.with_null_id(error)
 
 
 def _say(why: str) -> bytes:
@@ -332,6 +366,16 @@ def _say(why: str) -> bytes:
 
 def _text(value: bytes | None) -> str | None:
     return None if value is None else value.decode("latin-1")
+
+
+def _said(message: jsonrpc.Envelope) -> str | None:
+    """The revision that `_meta` names, where there is one."""
+    if message.params is UNSET or message.method is UNSET:
+        return None
+    try:
+        return _decode_params(message.params).meta.protocol_version  # type: ignore[arg-type]
+    except msgspec.DecodeError:
+        return None
 
 
 def _arguments(raw: Raw | UnsetType) -> dict[str, Any]:

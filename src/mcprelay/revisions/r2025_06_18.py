@@ -16,7 +16,7 @@ _without_icons = without("icons")
 
 REVISION = NEXT.but(
     "2025-06-18",
-    without=Feature.URL_INPUT | Feature.SAMPLING_TOOLS | Feature.TOOL_INPUT_ERRORS,
+    without=Feature.URL_INPUT | Feature.SAMPLING_TOOLS | Feature.TOOL_INPUT_ERRORS | Feature.ERRORS_WITHOUT_ID,
     drop=("notifications/elicitation/complete",),
     http=replace(NEXT.http, polling=False),
     shapes={

@@ -74,6 +74,7 @@ REVISION = Revision(
         | Feature.LOG_PER_REQUEST
         | Feature.COMPLETIONS_CAPABILITY
         | Feature.PROGRESS_MESSAGE
+        | Feature.ERRORS_WITHOUT_ID
     ),
     methods={method.name: method for method in _METHODS},
     codes={

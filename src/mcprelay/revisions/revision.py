@@ -60,6 +60,8 @@ class Feature(enum.Flag):
     """`completions` is declared."""
     PROGRESS_MESSAGE = enum.auto()
     """Progress has a `message`."""
+    ERRORS_WITHOUT_ID = enum.auto()
+    """An error that answers what could not be read has no id, where earlier its id was null."""
 
 
 _NOTHING = Feature(0)

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
     from mcprelay.auth.resource import Bearer
     from mcprelay.contract import Contract
-    from mcprelay.ports import Channel, Sealer
+    from mcprelay.core.endpoint import SessionMode
+    from mcprelay.ports import Channel, EventLog, Sealer, SessionStore
     from mcprelay.server.asgi import App
     from mcprelay.server.call import Call, HttpRequest, Principal
     from mcprelay.server.dispatch import CallNext, Outcome
@@ -70,6 +71,12 @@ class Server:
         allowed_hosts: Host names that HTTP requests may be for; derived from the bind address unless given.
         allowed_origins: Origins that HTTP requests may come from; the server's own unless given.
         public_url: The address that clients know, where it is not the bind address.
+        cors: Whether pages of the allowed origins may use the server from a browser.
+        sessions: Whether calls of the handshake era over HTTP need a session. `"optional"` serves plain calls without
+            one too; `"off"` begins none, so that any worker can answer any request, and the server can neither ask the
+            client nor tell it of changes.
+        session_store: Where sessions are kept; in memory unless given.
+        event_log: Where the events of resumable streams are kept; in memory unless given.
     """
 
     def __init__(
@@ -96,6 +103,10 @@ class Server:
         allowed_hosts: Sequence[str] | None = None,
         allowed_origins: Sequence[str] | None = None,
         public_url: str | None = None,
+        cors: bool = False,
+        sessions: SessionMode = "required",
+        session_store: SessionStore | None = None,
+        event_log: EventLog | None = None,
     ) -> None:
         self.info = Implementation(name, version, title, description, tuple(icons) if icons else None, website_url)
         self.instructions = instructions
@@ -109,12 +120,16 @@ class Server:
         self.allowed_hosts = allowed_hosts
         self.allowed_origins = allowed_origins
         self.public_url = public_url
+        self.cors = cors
+        self.sessions: SessionMode = sessions
+        self.session_store = session_store
+        self.event_log = event_log
         self.state_keys = StateKeys(
             sealer or KeyRing(list(state_keys) if state_keys else None),
             self.limits.state_bytes,
             self.limits.state_seconds,
         )
-        self.changes = Changes()
+        self.changes = Changes(self.limits.listen_streams)
         self._derived: ServerCapabilities | None = None
         self.catalog = Catalog(self._catalog_changed)
         for shelf in self.catalog.shelves:
@@ -408,20 +423,18 @@ class Server:
 
     # --- how it is reached
 
-    def asgi(self, *, path: str = "/mcp") -> App:
+    def asgi(self, *, path: str = "/mcp", sse_path: str | None = "/sse", message_path: str = "/messages") -> App:
         """The server as an ASGI app, to be mounted anywhere. It answers at the mount and at `path` below it.
+
+        The older HTTP+SSE transport is served beside it, at `sse_path` and `message_path` (`sse_path=None` for not).
 
         No lifespan wiring is needed: where the host forwards the lifespan, the server starts and stops with it; where
         it does not, the server starts at the first request and stops by `await app.aclose()`.
         """
+        from mcprelay.server.asgi import App
         from mcprelay.server.running import host_rules
 
-        return self._app(host_rules(self, None), path)
-
-    def _app(self, rules: Any, path: str) -> App:
-        from mcprelay.server.asgi import App
-
-        return App(self, rules, path=path)
+        return App(self, host_rules(self, None), path=path, sse_path=sse_path, message_path=message_path)
 
     def connect(
         self, *, principal: Principal | None = None, http: HttpRequest | None = None, state: Any = None
@@ -459,7 +472,8 @@ class Server:
 
         Args:
             transport: `"stdio"` or `"http"`.
-            options: For HTTP: `host` ("127.0.0.1"), `port` (8000), `path` ("/mcp"), `ssl_certfile`, `ssl_keyfile`,
+            options: For HTTP: `host` ("127.0.0.1"), `port` (8000), `path` ("/mcp"), `sse_path` ("/sse", None for not),
+                `message_path` ("/messages"), `ssl_certfile`, `ssl_keyfile`,
                 `allow_unauthenticated` (needed to bind an unprotected server to anything but loopback).
 
         Raises:

@@ -1,45 +1,58 @@
-"""The ASGI app: Streamable HTTP, on any ASGI server, mounted under any prefix.
+"""The ASGI app: Streamable HTTP and the older HTTP+SSE pair, on any ASGI server, mounted under any prefix.
 
-The rules are `core.endpoint`'s; this module reads bodies, writes answers, upgrades an answer to an event stream when a
-notification comes first, notices that a client hung up, and keeps quiet streams alive. Its state is kept per event
-loop, because a test client may use a new loop for each request.
+The rules are `core.endpoint`'s; this module finds what a path is for, admits the caller, reads bodies, and hands the
+work on: requests of the stateless era are answered here, those of the handshake era by `streamable` and `sse_pair`.
+Its state is kept per event loop, because a test client may use a new loop for each request.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any
+import weakref
+from typing import TYPE_CHECKING
 
-from mcprelay.core.endpoint import Endpoint, Exchange, Head, Notice, Refusal
-from mcprelay.errors import ProtocolError
-from mcprelay.revisions import Fault
-from mcprelay.server.call import Call, HttpRequest
-from mcprelay.wire import jsonrpc, sse
+from mcprelay.core.endpoint import Endpoint
+from mcprelay.core.work import Exchange, Form, Handshake, Head, InSession, Notice, Refusal, Work
+from mcprelay.errors import LimitExceeded
+from mcprelay.revisions import Era
+from mcprelay.server.call import Call
+from mcprelay.server.cors import Cors
+from mcprelay.server.eventlog import MemoryEventLog
+from mcprelay.server.exchange import ACCEPTED, JSON_HEADER, Arrival, ExchangeLink, Hangup, respond
+from mcprelay.server.session import MemorySessions
+from mcprelay.server.sse_pair import SsePair, pair_message_refusal, pair_stream_refusal
+from mcprelay.server.stream import Pace
+from mcprelay.server.streamable import Streamable
+from mcprelay.wire import jsonrpc
 from mcprelay.wire.field import Headers
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, MutableMapping
-
-    from msgspec import Raw
+    from collections.abc import Awaitable, Callable
 
     from mcprelay.server import Server
-    from mcprelay.server.call import Answer, Principal
+    from mcprelay.server.call import Principal
+    from mcprelay.server.exchange import Receive, Scope
+    from mcprelay.server.stream import Send
     from mcprelay.wire.origin import HostRules
 
-    Scope = MutableMapping[str, Any]
-    Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-    Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+    Admit = Callable[[Scope, Head], Awaitable[Principal | Refusal | None]]
+    Route = Callable[[Scope, Head, Receive, Send], Awaitable[None]]
 
 logger = logging.getLogger("mcprelay.server")
 
-_JSON_HEADER = (b"content-type", b"application/json")
-_STREAM_HEADERS = [
-    (b"content-type", b"text/event-stream"),
-    (b"cache-control", b"no-cache, no-transform"),
-    (b"x-accel-buffering", b"no"),
-]
-_KEEP_ALIVE = b": keep-alive\n\n"
+LISTEN = "subscriptions/listen"
+
+
+class Here:
+    """What the app keeps on one event loop: how many requests are worked on, and the conversations of sessions."""
+
+    __slots__ = ("busy", "pair", "streamable")
+
+    def __init__(self, streamable: Streamable, pair: SsePair) -> None:
+        self.busy = 0
+        self.streamable = streamable
+        self.pair = pair
 
 
 class App:
@@ -49,22 +62,63 @@ class App:
         server: What is served.
         rules: Which hosts and origins are served.
         path: Where the endpoint is, below the mount; the mount itself answers too, with and without a slash.
+        sse_path: Where the stream of the older HTTP+SSE pair is, below the mount and below `path`; None for no pair.
+        message_path: Where its messages are posted.
+        admit: Verifies who calls, after the head of a request and before its body is read: a principal, None where
+            nobody needs to be known, or a refusal.
     """
 
-    def __init__(self, server: Server, rules: HostRules, *, path: str = "/mcp") -> None:
+    def __init__(
+        self,
+        server: Server,
+        rules: HostRules,
+        *,
+        path: str = "/mcp",
+        sse_path: str | None = "/sse",
+        message_path: str = "/messages",
+        admit: Admit | None = None,
+    ) -> None:
         limits = server.limits
         self._server = server
+        self._limits = limits
         self.endpoint = Endpoint(
             rules,
             among=server.revisions,
             body_bytes=limits.body_bytes,
             depth=limits.depth,
+            sessions=server.sessions,
             header_params=server.catalog.header_params,
         )
+        self.admit = admit
+        self._cors = Cors(self.endpoint.rules) if server.cors else None
+        self._pace = Pace(limits.keep_alive, limits.stream_bytes)
+        if server.session_store is None:
+            server.session_store = MemorySessions(sessions=limits.sessions)
+        if server.event_log is None and limits.event_log_bytes > 0:
+            server.event_log = MemoryEventLog(event_log_bytes=limits.event_log_bytes)
+        self._store = server.session_store
+        self._log = server.event_log
+        self._public_prefix = _public_prefix(server.public_url, "/" + path.strip("/"))
+        self._routes = self._paths(path, sse_path, message_path)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._here: Here | None = None
+        self._loops: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Here] = weakref.WeakKeyDictionary()
+
+    def _paths(self, path: str, sse_path: str | None, message_path: str) -> dict[str, Route]:
+        """What is at which path, below the mount."""
         root = "/" + path.strip("/")
-        self._paths = frozenset(("", "/", root, root.rstrip("/") + "/"))
-        self._limits = limits
-        self._open = 0
+        routes: dict[str, Route] = dict.fromkeys(("", "/", root, root.rstrip("/") + "/"), self._endpoint)
+        if sse_path is None or not any(revision.era is Era.HANDSHAKE for revision in self._server.revisions):
+            return routes
+        for prefix in dict.fromkeys(("", root.rstrip("/"))):
+            stream, messages = f"{prefix}/{sse_path.strip('/')}", f"{prefix}/{message_path.strip('/')}"
+
+            async def opened(scope: Scope, head: Head, receive: Receive, send: Send, messages: str = messages) -> None:
+                await self._pair_stream(messages, scope, head, receive, send)
+
+            routes.setdefault(stream, opened)
+            routes.setdefault(messages, self._pair_message)
+        return routes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """ASGI."""
@@ -93,49 +147,87 @@ class App:
         await self._server.stop()
         await send({"type": "lifespan.shutdown.complete"})
 
+    def here(self) -> Here:
+        """The state of the running loop."""
+        loop = asyncio.get_running_loop()
+        if loop is not self._loop or self._here is None:
+            here = self._loops.get(loop)
+            if here is None:
+                streamable = Streamable(self._server, self.endpoint, self._store, self._log, self._pace)
+                here = self._loops[loop] = Here(streamable, SsePair(self._server, self._pace))
+            self._loop, self._here = loop, here
+        return self._here
+
     # --- one request
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         path: str = scope["path"]
-        prefix = scope.get("root_path", "")
-        if prefix and path.startswith(prefix):
+        prefix: str = scope.get("root_path", "")
+        if prefix and path.startswith(prefix) and path[len(prefix) : len(prefix) + 1] in ("", "/"):
             path = path[len(prefix) :]
-        if path not in self._paths:
-            await _respond(send, Refusal(404, jsonrpc.refusal(None, jsonrpc.INVALID_REQUEST, "there is nothing here")))
-            return
         head = Head(scope["method"], Headers.of(scope["headers"]))
+        if self._cors is not None:
+            preflight = self._cors.preflight(head)
+            if preflight is not None:
+                await respond(send, preflight)
+                return
+            send = self._cors.marked(head, send)
+        route = self._routes.get(path)
+        if route is None:
+            await respond(send, Refusal(404, jsonrpc.refusal(None, jsonrpc.INVALID_REQUEST, "there is nothing here")))
+            return
+        await route(scope, head, receive, send)
+
+    async def _endpoint(self, scope: Scope, head: Head, receive: Receive, send: Send) -> None:
+        """A request to the MCP endpoint."""
         refusal = self.endpoint.open(head)
         if refusal is not None:
-            await _respond(send, refusal)
+            await respond(send, refusal)
             return
-        if self._open >= self._limits.concurrent_requests:
-            why = f"too many requests at once: concurrent_requests={self._limits.concurrent_requests}; try again later"
-            busy = Refusal(503, jsonrpc.refusal(None, jsonrpc.INTERNAL_ERROR, why), (_JSON_HEADER, (b"retry-after", b"1")))
-            await _respond(send, busy)
+        arrival = await self._admitted(scope, head, receive, send)
+        if arrival is None:
             return
-        self._open += 1
-        try:
-            await self._admitted(scope, head, receive, send)
-        finally:
-            self._open -= 1
+        if head.method == "POST":
+            await self._post(arrival)
+            return
+        work = self.endpoint.get(head) if head.method == "GET" else self.endpoint.delete(head)
+        if isinstance(work, Refusal):
+            await respond(send, work)
+        else:
+            await self.here().streamable.carry_out(work, arrival)
 
-    async def _admitted(self, scope: Scope, head: Head, receive: Receive, send: Send) -> None:
+    async def _admitted(self, scope: Scope, head: Head, receive: Receive, send: Send) -> Arrival | None:
+        """The request of a verified caller; None when it is refused, and answered so."""
+        principal: Principal | None = None
+        if self.admit is not None:
+            found = await self.admit(scope, head)
+            if isinstance(found, Refusal):
+                await respond(send, found)
+                return None
+            principal = found
         if not self._server.started:
             await self._server.start()
-        principal: Principal | None = None
-        body = await self._read(receive)
-        if body is None:
+        return Arrival(scope, head, principal, receive, send)
+
+    async def _post(self, arrival: Arrival) -> None:
+        """Read a message to the MCP endpoint and carry it out. Streams of changes do not count as being worked on."""
+        here = self.here()
+        if here.busy >= self._limits.concurrent_requests:
+            why = f"too many requests at once: concurrent_requests={self._limits.concurrent_requests}; try again later"
+            await arrival.respond(_busy(why))
             return
-        if isinstance(body, Refusal):
-            await _respond(send, body)
-            return
-        work = self.endpoint.accept(head, body)
-        if type(work) is Exchange:
-            await self._exchange(work, scope, head, principal, receive, send)
-        elif type(work) is Refusal:
-            await _respond(send, work)
-        elif type(work) is Notice:
-            await _respond(send, Refusal(202, b"", ()))
+        here.busy += 1
+        try:
+            body = await self._read(arrival.receive)
+            if body is None:
+                return
+            work = body if isinstance(body, Refusal) else self.endpoint.accept(arrival.head, body)
+            if type(work) is not Exchange or work.method.name != LISTEN:
+                await self._carry_out(work, arrival, here)
+                return
+        finally:
+            here.busy -= 1
+        await self._listen(work, arrival)
 
     async def _read(self, receive: Receive) -> bytes | Refusal | None:
         """The body, or None when the client hung up before its end."""
@@ -152,164 +244,97 @@ class App:
                 return self.endpoint.too_long()
         return b"".join(parts) if message["type"] == "http.request" else None
 
-    async def _exchange(
-        self, work: Exchange, scope: Scope, head: Head, principal: Principal | None, receive: Receive, send: Send
-    ) -> None:
-        """Answer one request of the stateless era. Hanging up is its cancellation."""
-        link = ExchangeLink(send, self._limits.keep_alive)
+    async def _carry_out(self, work: Work | Refusal, arrival: Arrival, here: Here) -> None:
+        if type(work) is Exchange:
+            await self._exchange(work, arrival)
+        elif type(work) is InSession:
+            await here.streamable.carry_out(work, arrival)
+        elif type(work) is Handshake:
+            await here.streamable.initialize(work, arrival)
+        elif type(work) is Refusal:
+            await arrival.respond(work)
+        elif type(work) is Notice:
+            await arrival.respond(ACCEPTED)
+
+    # --- the stateless era
+
+    async def _exchange(self, work: Exchange, arrival: Arrival) -> None:
+        """Answer one request. Hanging up is its cancellation."""
+        link = ExchangeLink(arrival, self._pace)
         call = Call(
-            work.revision, work.id, work.method, work.params, work.raw, link, principal=principal, http=_Request(scope, head)
+            work.revision, work.id, work.method, work.params, work.raw, link, principal=arrival.principal, http=arrival
         )
-        hangup = Hangup(receive, call)
+        task = asyncio.current_task()
+        assert task is not None, "ASGI applications run in tasks"  # noqa: S101 - asyncio's promise
+
+        def gone() -> None:
+            call.cancelled = True
+            task.cancel()
+
+        hangup = Hangup(arrival, gone, link.suspended)
         try:
             answer = await self._server.dispatcher.handle(call)
             hangup.close()
-            await link.finish(answer, work.revision.status_of.get(answer.code, 200))
+            await link.finish(answer.message, work.revision.status_of.get(answer.code, 200))
         except asyncio.CancelledError:
-            if not hangup.hung_up:
+            if not call.cancelled:
                 raise
-            hangup.acknowledge()
+            task.uncancel()
         finally:
             hangup.close()
             link.close()
 
-
-class _Request:
-    """The HTTP request of a call, made into an `HttpRequest` when a handler looks at it."""
-
-    __slots__ = ("_head", "_scope")
-
-    def __init__(self, scope: Scope, head: Head) -> None:
-        self._scope = scope
-        self._head = head
-
-    def __call__(self) -> HttpRequest:
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in self._head.headers.items()}
-        scope = self._scope
-        client = scope.get("client")
-        return HttpRequest(scope["method"], scope["path"], headers, tuple(client) if client else None, scope)
-
-
-class Hangup:
-    """Cancels the present task when its client hangs up.
-
-    The watcher is only scheduled: a handler that finishes without suspending takes it back before it exists.
-    """
-
-    __slots__ = ("_call", "_caller", "_handle", "_receive", "_watcher", "hung_up")
-
-    def __init__(self, receive: Receive, call: Call) -> None:
-        self._receive = receive
-        self._call = call
-        self._watcher: asyncio.Task[None] | None = None
-        self.hung_up = False
-        caller = asyncio.current_task()
-        assert caller is not None, "ASGI applications run in tasks"  # noqa: S101 - asyncio's promise
-        self._caller = caller
-        self._handle = caller.get_loop().call_soon(self._start)
-
-    def _start(self) -> None:
-        self._watcher = self._caller.get_loop().create_task(self._watch())
-
-    async def _watch(self) -> None:
-        while (await self._receive())["type"] != "http.disconnect":
-            pass
-        self.hung_up = True
-        self._call.cancelled = True
-        self._caller.cancel()
-
-    def acknowledge(self) -> None:
-        """The cancellation was this one's, and is dealt with."""
-        self._caller.uncancel()
-
-    def close(self) -> None:
-        """Stop watching."""
-        if self._watcher is None:
-            self._handle.cancel()
-        else:
-            self._watcher.cancel()
-
-
-class ExchangeLink:
-    """The way back to the client of one exchange: one JSON answer, or an event stream from the first notification on."""
-
-    __slots__ = ("_closed", "_keep_alive", "_queue", "_send", "_started", "_timer", "_writer")
-
-    def __init__(self, send: Send, keep_alive: float) -> None:
-        self._send = send
-        self._keep_alive = keep_alive
-        self._queue: list[bytes] = []
-        self._started = False
-        self._closed = False
-        self._writer: asyncio.Task[None] | None = None
-        self._timer: asyncio.TimerHandle | None = None
-
-    def notify(self, message: bytes) -> None:
-        """See `Link`."""
-        if not self._closed:
-            self._queue.append(sse.frame(message))
-            self._wake()
-
-    def _wake(self) -> None:
-        if self._writer is None or self._writer.done():
-            self._writer = asyncio.get_running_loop().create_task(self._write())
-
-    async def _write(self) -> None:
-        """Write what is queued. Runs only while there is something, so that a quiet stream costs no task."""
-        if not self._started:
-            self._started = True
-            await self._send({"type": "http.response.start", "status": 200, "headers": _STREAM_HEADERS})
-        while self._queue:
-            chunk = b"".join(self._queue)
-            self._queue.clear()
-            await self._send({"type": "http.response.body", "body": chunk, "more_body": True})
-        self._rest()
-
-    def _rest(self) -> None:
-        """Nothing to write: say something when it stays so (streamable-http: an SSE comment as keep-alive)."""
-        if self._timer is not None:
-            self._timer.cancel()
-        if self._keep_alive > 0 and not self._closed:
-            self._timer = asyncio.get_running_loop().call_later(self._keep_alive, self._comment)
-
-    def _comment(self) -> None:
-        if not self._closed:
-            self._queue.append(_KEEP_ALIVE)
-            self._wake()
-
-    async def drain(self) -> None:
-        """See `Link`."""
-        if self._writer is not None:
-            await asyncio.shield(self._writer)
-
-    async def request(self, method: str, params: bytes) -> Raw:  # noqa: ARG002 - see `Link`
-        """There are no requests of a server's in the stateless era."""
-        raise ProtocolError(jsonrpc.INTERNAL_ERROR, f"{Fault.INTERNAL.value}: {method} is asked by input_required here")
-
-    async def finish(self, answer: Answer, status: int) -> None:
-        """Answer: as JSON, or as the last event of the stream."""
-        if not self._started and self._writer is None:
-            self._closed = True
-            body = answer.message
-            headers = [_JSON_HEADER, (b"content-length", b"%d" % len(body))]
-            await self._send({"type": "http.response.start", "status": status, "headers": headers})
-            await self._send({"type": "http.response.body", "body": body})
+    async def _listen(self, work: Exchange, arrival: Arrival) -> None:
+        """Tell of changes for as long as the client wants. Such a stream is not one of the requests worked on."""
+        if arrival.head.form is Form.JSON:
+            why = f"{LISTEN} is answered by an event stream: Accept must list text/event-stream"
+            await arrival.respond(Refusal(406, jsonrpc.refusal(work.id, jsonrpc.INVALID_REQUEST, why)))
             return
-        self._queue.append(sse.frame(answer.message))
-        self._wake()
-        await self.drain()
-        self._closed = True
-        await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+        try:
+            with self._server.changes.stream():
+                await self._exchange(work, arrival)
+        except LimitExceeded as error:
+            await arrival.respond(_busy(str(error), work.id))
 
-    def close(self) -> None:
-        """Nothing more is written."""
-        self._closed = True
-        self._queue.clear()
-        if self._timer is not None:
-            self._timer.cancel()
+    # --- the HTTP+SSE pair
+
+    async def _pair_stream(self, messages: str, scope: Scope, head: Head, receive: Receive, send: Send) -> None:
+        """GET: the stream that carries everything that the server says."""
+        refusal = self.endpoint.admit(head) or pair_stream_refusal(head)
+        if refusal is not None:
+            await respond(send, refusal)
+            return
+        arrival = await self._admitted(scope, head, receive, send)
+        if arrival is not None:
+            await self.here().pair.open(arrival, f"{self._prefix(scope)}{messages}")
+
+    async def _pair_message(self, scope: Scope, head: Head, receive: Receive, send: Send) -> None:
+        """POST: everything that the client says."""
+        refusal = self.endpoint.admit(head) or pair_message_refusal(head) or self.endpoint.open_post(head)
+        if refusal is not None:
+            await respond(send, refusal)
+            return
+        arrival = await self._admitted(scope, head, receive, send)
+        body = None if arrival is None else await self._read(receive)
+        if arrival is None or body is None:
+            return
+        if isinstance(body, Refusal):
+            await arrival.respond(body)
+        else:
+            await self.here().pair.post(arrival, body)
+
+    def _prefix(self, scope: Scope) -> str:
+        """What clients have to put before a path of this app."""
+        return scope.get("root_path", "") or self._public_prefix
 
 
-async def _respond(send: Send, refusal: Refusal) -> None:
-    headers = [*refusal.headers, (b"content-length", b"%d" % len(refusal.body))]
-    await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
-    await send({"type": "http.response.body", "body": refusal.body})
+def _busy(why: str, request_id: int | str | None = None) -> Refusal:
+    return Refusal(503, jsonrpc.refusal(request_id, jsonrpc.INTERNAL_ERROR, why), (JSON_HEADER, (b"retry-after", b"1")))
+
+
+def _public_prefix(public_url: str | None, root: str) -> str:
+    """The prefix that a proxy takes away, as far as the public address of the endpoint tells."""
+    if public_url is None:
+        return ""
+    path = "/" + public_url.partition("://")[2].partition("/")[2].partition("?")[0].strip("/")
+    return path[: -len(root)] if path.endswith(root) else ""

@@ -54,6 +54,12 @@ class Link(Protocol):
         """
         ...
 
+    def close_stream(self, retry_ms: int) -> None:
+        """Let go of the connection that carries this request's stream, where the client can come back for the rest of
+        it after `retry_ms` milliseconds; elsewhere nothing happens.
+        """
+        ...
+
 
 class HttpRequest(Struct, frozen=True):
     """The HTTP request that a call came with. Header names are lower-cased; `scope` is the ASGI scope, where there is

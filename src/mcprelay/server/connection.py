@@ -11,24 +11,27 @@ import contextvars
 import itertools
 import logging
 import os
-from collections import deque
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from msgspec import UNSET, Raw
+from msgspec import UNSET
 
 from mcprelay import revisions
 from mcprelay.core.peer import CANCELLED, Called, Cancelled, Event, Lost, Notified, Peer, Refused, Rejected, Replied
-from mcprelay.errors import Evidence, LimitExceeded, ProtocolError
+from mcprelay.errors import LimitExceeded
 from mcprelay.ports import Session
 from mcprelay.revisions import Era, Fault, Feature
+from mcprelay.server import handshake, question
 from mcprelay.server.call import Answer, Call
+from mcprelay.server.outbox import Outbox
 from mcprelay.server.subscription import SessionListener, notice
 from mcprelay.wire import jsonrpc
-from mcprelay.wire.params import CLIENT_CAPABILITIES, NO_META, PROTOCOL_VERSION, InitializeParams, Params
+from mcprelay.wire.params import CLIENT_CAPABILITIES, NO_META, PROTOCOL_VERSION, Params
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Iterator
+    from collections.abc import Callable, Coroutine, Iterator
+
+    from msgspec import Raw
 
     from mcprelay.ports import Channel
     from mcprelay.revisions import Revision
@@ -38,8 +41,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger("mcprelay.server")
 
 _decode_params = msgspec.json.Decoder(Params).decode
-_decode_initialize = msgspec.json.Decoder(InitializeParams).decode
-INITIALIZED = "notifications/initialized"
 LISTEN = "subscriptions/listen"
 
 
@@ -74,7 +75,7 @@ class Connection:
         channel: Channel,
         *,
         principal: Principal | None = None,
-        http: HttpRequest | None = None,
+        http: HttpRequest | Callable[[], HttpRequest] | None = None,
         state: Any = None,
     ) -> None:
         self._server = server
@@ -91,7 +92,7 @@ class Connection:
         self._working: dict[int | str, tuple[asyncio.Task[Any], Call]] = {}
         self._ended = asyncio.Event()
         self._base = contextvars.copy_context()
-        self._outbox: deque[bytes] = deque()
+        self._outbox = Outbox(limits.stream_bytes)
         self._flushing: asyncio.Event | None = None
 
     async def serve(self) -> None:
@@ -116,7 +117,7 @@ class Connection:
     async def _stop(self) -> None:
         for event in self._peer.lost():
             if isinstance(event, Lost):
-                event.pending.slot.cancel()
+                question.settle(event)
         for _, call in self._working.values():
             call.cancelled = True
         for task in self._tasks:
@@ -140,11 +141,12 @@ class Connection:
                 self._ended.set()
                 return
             events = self._peer.receive(data)
-            if len(events) == 1 and type(events[0]) is Called:
+            if self._peer.batches and jsonrpc.is_batch(data):
+                await self._take_batch(events)
+            elif type(events[0]) is Called:
                 leading = await self._work_leading(events[0])
             else:
-                for event in events:
-                    await self._take(event)
+                await self._take(events[0])
 
     async def _work_leading(self, event: Called) -> bool:
         """Work on a call, and say whether this task still leads."""
@@ -164,20 +166,14 @@ class Connection:
         self._spawn(self._lead())
 
     async def _take(self, event: Event) -> None:
-        """Take anything but a single call."""
-        if isinstance(event, Called):
-            self._spawn(self._work(event))
-        elif isinstance(event, Cancelled):
+        """Take anything but a call."""
+        if isinstance(event, Cancelled):
             self._cancel(event)
         elif isinstance(event, Rejected):
-            await self._send(event.answer)
-        elif isinstance(event, Replied):
-            _settle(event.pending.slot, event.result)
-        elif isinstance(event, Refused):
-            error = event.error
-            data = None if error.data is UNSET else msgspec.json.decode(error.data)  # type: ignore[arg-type]
-            _settle(event.pending.slot, ProtocolError(error.code, error.message, data))
-        elif isinstance(event, Notified) and event.method == INITIALIZED and self._session is not None:
+            await self._send(self._as_agreed(event.answer))
+        elif isinstance(event, (Replied, Refused)):
+            question.settle(event)
+        elif isinstance(event, Notified) and event.method == handshake.INITIALIZED and self._session is not None:
             self._begin(self._session)
 
     def _cancel(self, event: Cancelled) -> None:
@@ -187,30 +183,70 @@ class Connection:
             call.cancelled = True
             task.cancel()
 
+    def _as_agreed(self, error: bytes) -> bytes:
+        """An error as the agreed revision has it, where what it answers could not be read."""
+        if self._revision is None or self._revision.has(Feature.ERRORS_WITHOUT_ID):
+            return error
+        return jsonrpc.with_null_id(error)
+
     # --- working
 
     async def _work(self, event: Called) -> None:
+        answer = await self._answer(event)
+        if answer.message:
+            await self._send(answer.message)
+            if event.method == LISTEN and not answer.code:  # patterns/cancellation: how a server ends a subscription
+                await self._send(jsonrpc.notification(CANCELLED, jsonrpc.encode({"requestId": event.id})))
+
+    async def _answer(self, event: Called) -> Answer:
+        """The answer to a call; one without a message when it was cancelled."""
         call = self._call(event)
         if isinstance(call, Answer):
-            await self._send(self._peer.settle(event.id, call.message))
-            return
+            return Answer(self._peer.settle(event.id, call.message), call.code)
         task = asyncio.current_task()
         assert task is not None, "calls are worked on in tasks"  # noqa: S101 - asyncio's promise
-        self._working[event.id] = (task, call)
+        entry = self._working[event.id] = (task, call)
         try:
             answer = await self._server.dispatcher.handle(call)
         except asyncio.CancelledError:
             if not call.cancelled or self._ended.is_set():
                 raise
-            task.uncancel()
-            return
+            answer = Answer(b"")
         finally:
-            del self._working[event.id]
-        message = self._peer.settle(event.id, answer.message)
-        if message:
-            await self._send(message)
-            if event.method == LISTEN and not answer.code:  # patterns/cancellation: the server tears a subscription down
-                await self._send(jsonrpc.notification(CANCELLED, jsonrpc.encode({"requestId": event.id})))
+            if self._working.get(event.id) is entry:
+                del self._working[event.id]
+        if call.cancelled:
+            task.uncancel()
+            return Answer(b"")
+        return Answer(self._peer.settle(event.id, answer.message), answer.code)
+
+    async def _take_batch(self, events: list[Event]) -> None:
+        """Take a batch: its calls are worked on at once, and answered by one array (JSON-RPC 2.0, 6)."""
+        calls: list[Called] = []
+        answers: list[bytes] = []
+        for event in events:
+            if isinstance(event, Called):
+                calls.append(event)
+            elif isinstance(event, Rejected):
+                answers.append(self._as_agreed(event.answer))
+            else:
+                await self._take(event)
+        if calls or answers:
+            self._spawn(self._work_batch(calls, answers))
+
+    async def _work_batch(self, calls: list[Called], answers: list[bytes]) -> None:
+        async def work(event: Called) -> None:
+            answer = await self._answer(event)
+            if answer.message:
+                answers.append(answer.message)
+
+        async with asyncio.TaskGroup() as group:
+            for event in calls:
+                group.create_task(work(event), context=self._base.copy())
+        if answers:
+            await self._send(b"[%b]" % b",".join(answers))
+
+    # --- decoding
 
     def _call(self, event: Called) -> Call | Answer:
         """The call, in the revision that it is in; or the answer that it gets instead."""
@@ -234,58 +270,31 @@ class Connection:
     def _handshake_call(self, event: Called) -> Call | Answer:
         if event.method == "initialize":
             return self._initialize(event)
-        if self._revision is None:
-            names = ", ".join(revision.name for revision in self._server.revisions)
-            why = f"Invalid params: params._meta must have {PROTOCOL_VERSION!r} (supported: {names})"
-            return self._refuse(event, Fault.INVALID_PARAMS, why)
-        return self._decoded(event, self._revision, self._session)
+        if self._revision is not None:
+            return self._decoded(event, self._revision, self._session)
+        eldest = revisions.of_era(Era.HANDSHAKE, self._server.revisions)
+        if event.method == "ping" and eldest:  # lifecycle: pings are allowed before the session has begun
+            return self._decoded(event, eldest[0], None)
+        names = ", ".join(revision.name for revision in self._server.revisions)
+        why = f"Invalid params: params._meta must have {PROTOCOL_VERSION!r} (supported: {names})"
+        return self._refuse(event, Fault.INVALID_PARAMS, why)
 
     def _initialize(self, event: Called) -> Call | Answer:
-        handshake = revisions.of_era(Era.HANDSHAKE, self._server.revisions)
-        if not handshake:
-            names = ", ".join(revision.name for revision in self._server.revisions)
-            why = f"Method not found: initialize. This server speaks {names}, without a handshake"
-            return self._refuse(event, Fault.METHOD_NOT_FOUND, why)
-        try:
-            params = _decode_initialize(b"{}" if event.params is UNSET else event.params)  # type: ignore[arg-type]
-        except msgspec.DecodeError as error:
-            return self._refuse(event, Fault.INVALID_PARAMS, f"Invalid params: {error}")
-        self._revision = revisions.negotiate(params.protocol_version, handshake)
-        self._session = Session(
-            id="",
-            revision=self._revision.name,
-            client_info=msgspec.to_builtins(params.client_info),
-            client_capabilities=msgspec.to_builtins(params.capabilities),
-        )
+        session = handshake.begun(self._server, event, principal=self._principal)
+        if isinstance(session, Answer):
+            return session
+        self._session = session
+        self._revision = self._server.served[session.revision]
         self._peer.batches = self._revision.has(Feature.BATCH)
-        return self._decoded(event, self._revision, self._session)
+        return self._decoded(event, self._revision, session)
 
     def _decoded(self, event: Called, revision: Revision, session: Session | None) -> Call | Answer:
-        method = revision.method(event.method)
-        if method is None:
-            return self._refuse(event, Fault.METHOD_NOT_FOUND, f"Method not found: {event.method}", revision=revision)
-        try:
-            params = method.decode(b"{}" if event.params is UNSET else event.params)  # type: ignore[arg-type]
-        except msgspec.DecodeError as error:
-            return self._refuse(event, Fault.INVALID_PARAMS, f"Invalid params: {error}", revision=revision)
-        return Call(
-            revision,
-            event.id,
-            method,
-            params,
-            event.params,
-            self,
-            principal=self._principal,
-            http=self._http,
-            session=session,
-            state=self._state,
+        return handshake.decoded(
+            event, revision, self, session=session, principal=self._principal, http=self._http, state=self._state
         )
 
-    def _refuse(
-        self, event: Called, fault: Fault, why: str, data: Any = None, *, revision: Revision | None = None
-    ) -> Answer:
-        code = (revision or self._revision or self._server.revisions[0]).code(fault)
-        return Answer(jsonrpc.refusal(event.id, code, why, data), code)
+    def _refuse(self, event: Called, fault: Fault, why: str, data: Any = None) -> Answer:
+        return handshake.refusal(event, self._revision or self._server.revisions[0], fault, why, data)
 
     def _begin(self, session: Session) -> None:
         """The handshake is done: tell the session of every change from now on."""
@@ -294,7 +303,7 @@ class Connection:
             self._spawn(self._tell(session))
 
     async def _tell(self, session: Session) -> None:
-        listener = SessionListener(session)
+        listener = SessionListener(session, capabilities=lambda: self._server.capabilities)
         changes = self._server.changes
         changes.add(listener)
         try:
@@ -313,12 +322,12 @@ class Connection:
         if self._flushing is None:
             await self._channel.send(message)
         else:
-            self._outbox.append(message)
+            self._outbox.put(message)
             await self.drain()
 
     def notify(self, message: bytes) -> None:
         """See `Link`."""
-        self._outbox.append(message)
+        self._outbox.put(message)
         if self._flushing is None:
             self._flushing = asyncio.Event()
             self._spawn(self._flush(self._flushing))
@@ -326,7 +335,8 @@ class Connection:
     async def _flush(self, done: asyncio.Event) -> None:
         try:
             while self._outbox:
-                await self._channel.send(self._outbox.popleft())
+                for message in self._outbox.take():
+                    await self._channel.send(message)
         finally:
             self._flushing = None
             done.set()
@@ -338,23 +348,7 @@ class Connection:
 
     async def request(self, method: str, params: bytes) -> Raw:
         """See `Link`."""
-        pending, message = self._peer.request(method, params)
-        pending.slot = self._loop.create_future()
-        pending.evidence = Evidence.MAYBE_SENT
-        try:
-            await self._send(message)
-            return await pending.slot  # type: ignore[no-any-return]
-        finally:
-            notice_of_abandonment = self._peer.abandon(pending)
-            if notice_of_abandonment:
-                self.notify(notice_of_abandonment)
+        return await question.ask(self._peer, method, params, self.notify)
 
-
-def _settle(future: asyncio.Future[Any] | None, outcome: Raw | Exception) -> None:
-    """Settle a question of ours, unless nobody waits for it any more."""
-    if future is None or future.done():
-        return
-    if isinstance(outcome, Exception):
-        future.set_exception(outcome)
-    else:
-        future.set_result(outcome)
+    def close_stream(self, retry_ms: int) -> None:
+        """See `Link`. A channel has no streams that could be closed one by one."""

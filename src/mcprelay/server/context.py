@@ -199,6 +199,23 @@ class Context:
         except RuntimeError:  # the loop is closed: nobody listens
             return
 
+    def close_stream(self, *, retry_ms: int = 1000) -> None:
+        """Let go of the client's connection while the work goes on; the client comes back for what follows.
+
+        For work that is so long that no connection should be held for it. It needs a client that polls (a session over
+        HTTP, in a revision that has it); for all others nothing happens, and the connection is kept.
+
+        Args:
+            retry_ms: After how many milliseconds the client shall come back.
+        """
+        if self._loop is None:
+            self._call.link.close_stream(retry_ms)
+            return
+        try:
+            self._loop.call_soon_threadsafe(self._call.link.close_stream, retry_ms)
+        except RuntimeError:  # the loop is closed: nobody listens
+            return
+
     def enter_thread(self, loop: asyncio.AbstractEventLoop) -> None:
         """From now on the handler runs in a worker thread: messages go through the loop."""
         self._loop = loop

@@ -14,6 +14,12 @@ class Limits(Struct, frozen=True, kw_only=True):
         depth: How deep a message may nest.
         concurrent_requests: How many requests are worked on at once, per process over HTTP and per channel elsewhere.
         listen_streams: How many streams of change notifications are open at once.
+        sessions: How many sessions of the handshake era are kept, by the store in memory.
+        session_seconds: For how long a session is kept after its last request.
+        stream_bytes: How much may wait for a slow reader of one event stream; beyond it, progress is coalesced and log
+            messages are dropped.
+        event_log_bytes: How much of past event streams is kept in memory, so that a client that lost its connection
+            can resume them; 0 for nothing.
         worker_threads: How many `def` handlers run at once.
         state_bytes: The state that a client carries between the rounds of a call, before it is sealed.
         state_seconds: For how long that state is good.
@@ -28,6 +34,10 @@ class Limits(Struct, frozen=True, kw_only=True):
     depth: int = 100
     concurrent_requests: int = 1024
     listen_streams: int = 10_000
+    sessions: int = 10_000
+    session_seconds: float = 3600.0
+    stream_bytes: int = 2**20
+    event_log_bytes: int = 16 * 2**20
     worker_threads: int = 40
     state_bytes: int = 64 * 1024
     state_seconds: float = 3600.0

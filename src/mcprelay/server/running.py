@@ -30,6 +30,8 @@ class HttpOptions(Struct, kw_only=True):
         host: The address to bind.
         port: The port; 0 for a free one.
         path: Where the endpoint is.
+        sse_path: Where the stream of the older HTTP+SSE transport is; None for none.
+        message_path: Where its messages are posted.
         ssl_certfile: A certificate chain, for HTTPS.
         ssl_keyfile: Its key.
         allow_unauthenticated: Whether a server without `auth` may bind more than loopback.
@@ -38,6 +40,8 @@ class HttpOptions(Struct, kw_only=True):
     host: str = "127.0.0.1"
     port: int = 8000
     path: str = "/mcp"
+    sse_path: str | None = "/sse"
+    message_path: str = "/messages"
     ssl_certfile: str | None = None
     ssl_keyfile: str | None = None
     allow_unauthenticated: bool = False
@@ -174,9 +178,17 @@ class Running:
     async def _run_http(self, options: HttpOptions, started: asyncio.Future[None] | None) -> None:
         import uvicorn
 
+        from mcprelay.server.asgi import App
+
         self._socket = _bound(options)
         bind = self._socket.getsockname()[:2]
-        app = self._server._app(host_rules(self._server, bind), options.path)  # noqa: SLF001 - the server's own front
+        app = App(
+            self._server,
+            host_rules(self._server, bind),
+            path=options.path,
+            sse_path=options.sse_path,
+            message_path=options.message_path,
+        )
         config = uvicorn.Config(
             app,
             log_config=None,

@@ -7,15 +7,20 @@ for a slow listener is bounded by what there is to hear, and nothing is lost.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import TYPE_CHECKING
 
+from mcprelay.errors import LimitExceeded
 from mcprelay.types import SubscriptionFilter
 from mcprelay.wire import jsonrpc
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from mcprelay.ports import Session
+    from mcprelay.types import ServerCapabilities
+
+LISTEN_STREAMS = 10_000
 
 TOOLS = "notifications/tools/list_changed"
 PROMPTS = "notifications/prompts/list_changed"
@@ -56,6 +61,9 @@ class Listener:
 
     def tell(self, change: Change) -> None:
         """Remember a change for the listener. From any thread."""
+        self._on_loop(change)
+
+    def _on_loop(self, change: Change | None) -> None:
         try:
             running = asyncio.get_running_loop()
         except RuntimeError:
@@ -77,10 +85,10 @@ class Listener:
     def close(self) -> None:
         """The server ends the subscription: what is pending is still heard, then `changes` gives nothing."""
         self._closing = True
-        self._wake(None)
+        self._on_loop(None)
 
     async def changes(self) -> list[Change]:
-        """What changed since the last time, waiting until something did. Empty when the server ends the subscription."""
+        """What changed since the last time, waiting until something did. Empty when the server ends it."""
         while not self._pending and not self._closing:
             self._waiter = self._loop.create_future()
             try:
@@ -92,26 +100,80 @@ class Listener:
         return changes
 
 
+_DECLARED = {TOOLS: "tools", PROMPTS: "prompts", RESOURCES: "resources"}
+_LISTS = frozenset(_DECLARED)
+
+
 class SessionListener(Listener):
-    """A session of the handshake era: it hears of every list, and of the resources that it subscribes to meanwhile."""
+    """A session of the handshake era: it hears of every list whose changes are declared, and of the resources that it
+    subscribes to meanwhile.
 
-    __slots__ = ("_session",)
+    Args:
+        session: The session.
+        capabilities: What the server declares at the moment; every list unless given.
 
-    def __init__(self, session: Session) -> None:
-        super().__init__(frozenset((TOOLS, PROMPTS, RESOURCES)), frozenset())
+    Attributes:
+        stirred: Called on the loop when there is something to `take`, for a listener that does not wait.
+    """
+
+    __slots__ = ("_capabilities", "_session", "stirred")
+
+    def __init__(self, session: Session, *, capabilities: Callable[[], ServerCapabilities] | None = None) -> None:
+        super().__init__(_LISTS, frozenset())
         self._session = session
+        self._capabilities = capabilities
+        self.stirred: Callable[[], None] | None = None
 
     def wants(self, change: Change) -> bool:
         """Whether it asked to hear of that."""
         kind, uri = change
-        return kind in self.wanted or uri in self._session.subscriptions
+        if uri is not None:
+            return uri in self._session.subscriptions
+        if self._capabilities is None:
+            return kind in _LISTS
+        declared = getattr(self._capabilities(), _DECLARED[kind])
+        return bool(declared and declared.get("listChanged"))
+
+    def _wake(self, change: Change | None) -> None:
+        super()._wake(change)
+        if self.stirred is not None:
+            self.stirred()
+
+    def take(self) -> list[bytes] | None:
+        """The notifications of what changed since the last time; None when the server has ended the listening."""
+        if not self._pending:
+            return None if self._closing else []
+        changes = [notice(change) for change in self._pending]
+        self._pending.clear()
+        return changes
 
 
 class Changes:
-    """All listeners of a server."""
+    """All listeners of a server.
 
-    def __init__(self) -> None:
+    Args:
+        listen_streams: How many of their streams may be open at once.
+    """
+
+    def __init__(self, listen_streams: int = LISTEN_STREAMS) -> None:
+        self.listen_streams = listen_streams
+        self._open = 0
         self._listeners: dict[Listener, None] = {}
+
+    @contextlib.contextmanager
+    def stream(self) -> Iterator[None]:
+        """Keep a stream of changes open.
+
+        Raises:
+            LimitExceeded: There are as many as may be (`listen_streams`).
+        """
+        if self._open >= self.listen_streams:
+            raise LimitExceeded("listen_streams", self.listen_streams, what="the number of open listen streams")
+        self._open += 1
+        try:
+            yield
+        finally:
+            self._open -= 1
 
     def __len__(self) -> int:
         return len(self._listeners)

@@ -208,6 +208,12 @@ def refusal(request_id: RequestId | None, code: int, message: str, data: Any = N
     return b'{"jsonrpc":"2.0","id":%b,"error":%b}' % (encode_id(request_id), error)
 
 
+def with_null_id(error: bytes) -> bytes:
+    """The same error response with a null id, if it has none."""
+    anonymous = b'{"jsonrpc":"2.0","error":'
+    return b'{"jsonrpc":"2.0","id":null,"error":' + error[len(anonymous) :] if error.startswith(anonymous) else error
+
+
 def splice(body: bytes, members: bytes) -> bytes:
     """Put members (`b'"a":1,"b":2'`) in front of those of a JSON object."""
     return b"{" + members + (b"}" if body == b"{}" else b"," + body[1:])

@@ -1,0 +1,198 @@
+"""One HTTP request that is answered: what came with it, the way back to its client, and noticing that it hung up.
+
+An answer is one JSON body, or an event stream from the first notification on. Which it is, the handler's own deeds
+decide; a handler that only returns costs neither a stream nor a task.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Any
+
+from mcprelay.core.work import Form, Refusal
+from mcprelay.errors import ProtocolError
+from mcprelay.server.call import HttpRequest
+from mcprelay.server.stream import HEADERS, Reply, Stream
+from mcprelay.wire import jsonrpc, sse
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, MutableMapping
+
+    from msgspec import Raw
+
+    from mcprelay.core.work import Head
+    from mcprelay.server.call import Principal
+    from mcprelay.server.stream import Pace, Send
+
+    Scope = MutableMapping[str, Any]
+    Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+
+logger = logging.getLogger("mcprelay.server")
+
+JSON_HEADER = (b"content-type", b"application/json")
+ACCEPTED = Refusal(202, b"", ())
+
+
+class Arrival:
+    """One admitted HTTP request. Called, it is the `HttpRequest` that handlers see, made when one looks."""
+
+    __slots__ = ("head", "principal", "receive", "scope", "send")
+
+    def __init__(self, scope: Scope, head: Head, principal: Principal | None, receive: Receive, send: Send) -> None:
+        self.scope = scope
+        self.head = head
+        self.principal = principal
+        self.receive = receive
+        self.send = send
+
+    def __call__(self) -> HttpRequest:
+        """The request as handlers see it."""
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in self.head.headers.items()}
+        scope = self.scope
+        client = scope.get("client")
+        return HttpRequest(scope["method"], scope["path"], headers, tuple(client) if client else None, scope)
+
+    async def respond(self, refusal: Refusal) -> None:
+        """Answer with a complete HTTP answer."""
+        await respond(self.send, refusal)
+
+    async def answer(self, message: bytes, *headers: tuple[bytes, bytes]) -> None:
+        """Answer with one message, as JSON or, for a client that takes nothing else, as a stream of one event."""
+        if self.head.form is Form.STREAM:
+            await deliver(self.send, 200, [*HEADERS, *headers], sse.frame(message))
+        else:
+            await deliver(self.send, 200, [JSON_HEADER, *headers], message)
+
+    async def hung_up(self) -> None:
+        """Wait until the client has hung up, or its response has ended."""
+        while (await self.receive())["type"] != "http.disconnect":
+            pass
+
+
+async def respond(send: Send, refusal: Refusal) -> None:
+    """Send a complete HTTP answer."""
+    await deliver(send, refusal.status, [*refusal.headers], refusal.body)
+
+
+async def deliver(send: Send, status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
+    """Send a whole HTTP response, unless the client is gone."""
+    headers.append((b"content-length", b"%d" % len(body)))
+    try:
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+    except Exception as error:  # noqa: BLE001 - each host has its own way to say that the client is gone
+        logger.debug("a client is gone: %r", error)
+
+
+class Hangup:
+    """Runs `then` when the client of a request hangs up while a handler works.
+
+    The watcher is only scheduled: a handler that finishes without suspending takes it back before it exists.
+
+    Args:
+        arrival: The request.
+        then: What to do.
+        suspended: Called when the handler suspends for the first time.
+    """
+
+    __slots__ = ("_arrival", "_handle", "_suspended", "_then", "_watcher")
+
+    def __init__(self, arrival: Arrival, then: Callable[[], object], suspended: Callable[[], object]) -> None:
+        self._arrival = arrival
+        self._then = then
+        self._suspended = suspended
+        self._watcher: asyncio.Task[None] | None = None
+        self._handle = asyncio.get_running_loop().call_soon(self._start)
+
+    def _start(self) -> None:
+        self._watcher = asyncio.get_running_loop().create_task(self._watch())
+        self._suspended()
+
+    async def _watch(self) -> None:
+        await self._arrival.hung_up()
+        self._then()
+
+    def close(self) -> None:
+        """Stop watching."""
+        if self._watcher is None:
+            self._handle.cancel()
+        else:
+            self._watcher.cancel()
+
+
+class ExchangeLink:
+    """The way back to the client of one request of the stateless era. See `mcprelay.server.call.Link`.
+
+    Args:
+        arrival: The HTTP request.
+        pace: How a stream behaves, if there is one.
+    """
+
+    __slots__ = ("_arrival", "_closed", "_pace", "_quiet", "_reply", "_stream")
+
+    def __init__(self, arrival: Arrival, pace: Pace) -> None:
+        self._arrival = arrival
+        self._pace = pace
+        self._reply: Reply | None = None
+        self._stream: Stream | None = None
+        self._quiet: asyncio.TimerHandle | None = None
+        self._closed = False
+
+    def _open(self) -> Stream | None:
+        """The stream, begun now if it must be; None for a client that takes none."""
+        if self._stream is None and not self._closed and self._arrival.head.form is not Form.JSON:
+            self._reply = Reply(self._arrival.send)
+            self._stream = self._made(self._reply)
+        return self._stream
+
+    def _made(self, reply: Reply) -> Stream:
+        return Stream(self._pace, reply)
+
+    def notify(self, message: bytes) -> None:
+        """See `Link`."""
+        stream = self._stream or self._open()
+        if stream is not None:
+            stream.push(message)
+
+    async def drain(self) -> None:
+        """See `Link`."""
+        if self._stream is not None:
+            await self._stream.drain()
+
+    async def request(self, method: str, params: bytes) -> Raw:
+        """There are no requests of a server's in the stateless era."""
+        raise ProtocolError(jsonrpc.INTERNAL_ERROR, f"{method} is asked by input_required in this revision")
+
+    def close_stream(self, retry_ms: int) -> None:
+        """There is nothing to come back for in the stateless era: the stream stays open."""
+
+    def suspended(self) -> None:
+        """The handler takes its time: a client that takes streams gets one when it would hear nothing for too long."""
+        if self._pace.keep_alive > 0 and self._stream is None and self._arrival.head.form is not Form.JSON:
+            self._quiet = asyncio.get_running_loop().call_later(self._pace.keep_alive, self._hold)
+
+    def _hold(self) -> None:
+        stream = self._open()
+        if stream is not None:
+            stream.wake()
+
+    async def finish(self, message: bytes, status: int) -> None:
+        """Answer: as JSON, or as the last event of the stream."""
+        if self._quiet is not None:
+            self._quiet.cancel()
+        if self._stream is None and self._arrival.head.form is Form.STREAM:
+            self._open()
+        if self._stream is not None:
+            await self._stream.finish(message)
+            return
+        self._closed = True
+        await deliver(self._arrival.send, status, [JSON_HEADER], message)
+
+    def close(self) -> None:
+        """Nothing more is written."""
+        self._closed = True
+        if self._quiet is not None:
+            self._quiet.cancel()
+        if self._stream is not None:
+            self._stream.close()

@@ -1,0 +1,350 @@
+"""The handshake era over Streamable HTTP: what is done with the work that the endpoint's rules admit.
+
+A call of this era is not cancelled by hanging up (transports, "Disconnection SHOULD NOT be interpreted as the client
+cancelling its request"): it runs on, and where its stream had begun, a GET with `Last-Event-ID` reads the rest.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from mcprelay.core.endpoint import answer_in
+from mcprelay.core.peer import Called, Notified, Rejected
+from mcprelay.core.work import EndSession, InSession, OpenStream, Refusal
+from mcprelay.errors import LimitExceeded, ProtocolError
+from mcprelay.ports import Session
+from mcprelay.revisions import Fault
+from mcprelay.server import handshake
+from mcprelay.server.call import Answer
+from mcprelay.server.calllink import CallLink
+from mcprelay.server.conversation import MARK, STANDING
+from mcprelay.server.conversations import Conversations
+from mcprelay.server.exchange import ACCEPTED, JSON_HEADER, Hangup
+from mcprelay.server.session import new_session_id
+from mcprelay.server.stream import Reply
+from mcprelay.wire import jsonrpc
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from msgspec import Raw
+
+    from mcprelay.core.endpoint import Endpoint
+    from mcprelay.core.peer import Event
+    from mcprelay.core.work import Handshake
+    from mcprelay.ports import EventLog, SessionStore
+    from mcprelay.server import Server
+    from mcprelay.server.call import Call
+    from mcprelay.server.conversation import Conversation
+    from mcprelay.server.exchange import Arrival
+    from mcprelay.server.stream import Pace, Stream
+
+_ENDED = Refusal(204, b"", ())
+_OF_SESSIONS = frozenset(("resources/subscribe", "resources/unsubscribe"))
+
+
+class Visit:
+    """One request that is in flight in a conversation, until it leaves or its client has hung up."""
+
+    __slots__ = ("_conversations", "_over", "_task", "conversation")
+
+    def __init__(self, conversations: Conversations, conversation: Conversation) -> None:
+        self._conversations = conversations
+        self.conversation = conversation
+        self._over = False
+        self._task: asyncio.Task[None] | None = None
+
+    def depart(self) -> None:
+        """The client hung up: the session may be idle, although a call runs on."""
+        if not self._over:
+            self._over = True
+            self._task = asyncio.get_running_loop().create_task(self._conversations.leave(self.conversation))
+
+    async def leave(self) -> None:
+        """The request is answered."""
+        if self._over:
+            self._conversations.tidy(self.conversation)
+        else:
+            self._over = True
+            await self._conversations.leave(self.conversation)
+
+
+class Streamable:
+    """Carries out what the endpoint admits of the handshake era, on one event loop.
+
+    Args:
+        server: What is served.
+        endpoint: The rules.
+        store: Where sessions are kept.
+        log: Where events are kept, if they are.
+        pace: How streams behave.
+    """
+
+    def __init__(
+        self, server: Server, endpoint: Endpoint, store: SessionStore, log: EventLog | None, pace: Pace
+    ) -> None:
+        self._server = server
+        self._endpoint = endpoint
+        self._pace = pace
+        self.conversations = Conversations(server, store, log, pace)
+
+    # --- the handshake
+
+    async def initialize(self, work: Handshake, arrival: Arrival) -> None:
+        """Begin a session. One that is refused leaves nothing behind."""
+        message = work.message
+        request = Called(message.id, "initialize", message.params)  # type: ignore[arg-type]
+        session_id = new_session_id() if self._endpoint.has_sessions else ""
+        session = handshake.begun(self._server, request, id=session_id, principal=arrival.principal)
+        if isinstance(session, Answer):
+            await arrival.answer(session.message)
+            return
+        revision = self._server.served[session.revision]
+        link = _Mute()
+        call = handshake.decoded(request, revision, link, session=session, principal=arrival.principal, http=arrival)
+        answer = call if isinstance(call, Answer) else await self._server.dispatcher.handle(call)
+        if answer.code or not session_id:
+            await arrival.answer(answer.message if session_id or answer.code else _without_changes(answer.message))
+            return
+        try:
+            await self.conversations.begin(session)
+        except LimitExceeded as error:
+            busy = jsonrpc.refusal(request.id, jsonrpc.INTERNAL_ERROR, f"{error} Try again later.")
+            await arrival.respond(Refusal(503, busy, (JSON_HEADER, (b"retry-after", b"60"))))
+            return
+        await arrival.answer(answer.message, (b"mcp-session-id", session_id.encode()))
+
+    # --- in a session, or outside of any
+
+    async def carry_out(self, work: InSession | OpenStream | EndSession, arrival: Arrival) -> None:
+        """Do what is asked in a session."""
+        if work.session_id is None:
+            await self._plain(work, arrival)
+            return
+        conversation = await self.conversations.enter(work.session_id, arrival.principal)
+        if conversation is None:
+            await arrival.respond(self._endpoint.unknown_session(work))
+            return
+        visit = Visit(self.conversations, conversation)
+        try:
+            refusal = self._endpoint.fits(work, conversation.revision)
+            if refusal is not None:
+                await arrival.respond(refusal)
+            elif type(work) is InSession:
+                await self._post(work, arrival, visit)
+            elif type(work) is OpenStream:
+                await self._get(work, arrival, conversation)
+            else:
+                await self.conversations.end(conversation)
+                await arrival.respond(_ENDED)
+        finally:
+            await visit.leave()
+
+    async def _plain(self, work: InSession, arrival: Arrival) -> None:
+        """Messages outside of any session: what a session would remember is not remembered."""
+        revision = work.revision
+        assert revision is not None, "the endpoint names one where there is no session"  # noqa: S101 - its promise
+        session = Session(id="", revision=revision.name, log_level=handshake.LOGGED)
+        await self._post(work, arrival, Visit(self.conversations, self.conversations.passing(session)))
+
+    async def _post(self, work: InSession, arrival: Arrival, visit: Visit) -> None:
+        conversation = visit.conversation
+        if work.batch:
+            await self._batch(work, arrival, visit)
+            return
+        event = conversation.peer.take(work.messages[0])
+        if type(event) is Called:
+            await self._call(event, arrival, visit)
+        elif type(event) is Rejected:
+            named = event.answer.startswith(b'{"jsonrpc":"2.0","id"')
+            await arrival.respond(Refusal(200 if named else 400, answer_in(conversation.revision, event.answer)))
+        else:
+            await self._told(event, conversation)
+            await arrival.respond(ACCEPTED)
+
+    async def _told(self, event: Event, conversation: Conversation) -> None:
+        """Take a notification or an answer of the client's."""
+        conversation.settle(event)
+        if type(event) is Notified and event.method == handshake.INITIALIZED and not conversation.session.initialized:
+            conversation.session.initialized = True
+            await self.conversations.save(conversation)
+
+    # --- calls
+
+    async def _call(self, event: Called, arrival: Arrival, visit: Visit) -> None:
+        """Answer one request."""
+        conversation = visit.conversation
+        link = CallLink(arrival, self._pace, conversation)
+        hangup = Hangup(arrival, _then(visit, link), link.suspended)
+        try:
+            message, code = await self._work(event, arrival, link, conversation)
+            hangup.close()
+            await link.finish(message, conversation.revision.status_of.get(code, 200))
+        finally:
+            hangup.close()
+            link.close()
+
+    async def _work(
+        self, event: Called, arrival: Arrival, link: CallLink, conversation: Conversation
+    ) -> tuple[bytes, int]:
+        """The answer to a request and its error code; no bytes when the request was cancelled."""
+        peer, session = conversation.peer, conversation.session
+        call = self._decoded(event, arrival, link, conversation)
+        if isinstance(call, Answer):
+            return peer.settle(event.id, call.message), call.code
+        task = asyncio.current_task()
+        assert task is not None, "ASGI applications run in tasks"  # noqa: S101 - asyncio's promise
+        entry = conversation.calls[event.id] = (task, call)
+        try:
+            answer = await self._server.dispatcher.handle(call)
+        except asyncio.CancelledError:
+            if not call.cancelled:
+                peer.settle(event.id, b"")
+                raise
+            answer = Answer(b"")
+        finally:
+            if conversation.calls.get(event.id) is entry:
+                del conversation.calls[event.id]
+        if call.cancelled:
+            task.uncancel()
+            return b"", 0
+        if handshake.changes_session(event.method) and session.id:
+            await self.conversations.save(conversation)
+        return peer.settle(event.id, answer.message), answer.code
+
+    def _decoded(self, event: Called, arrival: Arrival, link: CallLink, conversation: Conversation) -> Call | Answer:
+        revision, session = conversation.revision, conversation.session
+        if not session.id and event.method in _OF_SESSIONS:
+            why = f"Method not found: {event.method} is for a session"
+            return handshake.refusal(event, revision, Fault.METHOD_NOT_FOUND, why)
+        return handshake.decoded(event, revision, link, session=session, principal=arrival.principal, http=arrival)
+
+    # --- batches
+
+    async def _batch(self, work: InSession, arrival: Arrival, visit: Visit) -> None:
+        """Answer the messages of a batch: the requests at once, their answers as one array or on one stream."""
+        conversation = visit.conversation
+        answers: list[bytes] = []
+        calls: list[Called] = []
+        for message in work.messages:
+            event = conversation.peer.take(message)
+            if type(event) is Called and event.method != "initialize":
+                calls.append(event)
+            elif type(event) is Called:
+                why = "Invalid request: initialize is not part of a batch"
+                answer = handshake.refusal(event, conversation.revision, Fault.INVALID_REQUEST, why)
+                answers.append(conversation.peer.settle(event.id, answer.message))
+            elif type(event) is Rejected:
+                answers.append(answer_in(conversation.revision, event.answer))
+            else:
+                await self._told(event, conversation)
+        if calls or answers:
+            await self._answer_batch(calls, answers, arrival, visit)
+        else:
+            await arrival.respond(ACCEPTED)
+
+    async def _answer_batch(self, calls: list[Called], answers: list[bytes], arrival: Arrival, visit: Visit) -> None:
+        conversation = visit.conversation
+        link = CallLink(arrival, self._pace, conversation)
+        hangup = Hangup(arrival, _then(visit, link), link.suspended)
+
+        async def work(event: Called) -> None:
+            message, _ = await self._work(event, arrival, link, conversation)
+            if message and link.streams:
+                link.notify(message)
+            elif message:
+                answers.append(message)
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                for event in calls:
+                    group.create_task(work(event))
+            hangup.close()
+            if link.streams:
+                for answer in answers:
+                    link.notify(answer)
+                await link.finish(b"", 200)
+            else:
+                await link.finish(b"[%b]" % b",".join(answers) if answers else b"", 200)
+        finally:
+            hangup.close()
+            link.close()
+
+    # --- streams that are read by GET
+
+    async def _get(self, work: OpenStream, arrival: Arrival, conversation: Conversation) -> None:
+        """Read a stream, from now on or after an event."""
+        name, _, event_id = (work.last_event_id or STANDING).partition(MARK)
+        try:
+            with self._server.changes.stream():
+                if name == STANDING:
+                    await _read(conversation.stand(), event_id or None, arrival)
+                elif name in conversation.streams:
+                    await _read(conversation.streams[name], event_id, arrival)
+                else:
+                    await self._replay(name, event_id, arrival, conversation)
+        except LimitExceeded as error:
+            busy = answer_in(conversation.revision, jsonrpc.refusal(None, jsonrpc.INTERNAL_ERROR, str(error)))
+            await arrival.respond(Refusal(503, busy, (JSON_HEADER, (b"retry-after", b"60"))))
+
+    async def _replay(self, name: str, event_id: str, arrival: Arrival, conversation: Conversation) -> None:
+        """Read what is left of a stream that has ended, or that another process writes."""
+        track = conversation.track(name)
+        reply = Reply(arrival.send)
+        if track is None or not await track.replay(event_id, reply):
+            why = "Last-Event-ID is not an event of this session that is kept (any more): event_log_bytes"
+            error = jsonrpc.refusal(None, jsonrpc.INVALID_REQUEST, why)
+            await arrival.respond(Refusal(400, answer_in(conversation.revision, error)))
+            return
+        await reply.write(b"", last=True)
+
+
+async def _read(stream: Stream, after: str | None, arrival: Arrival) -> None:
+    """Let this response be the stream's until either side ends it."""
+    reply = Reply(arrival.send)
+    stream.attach(reply, after)
+    try:
+        await arrival.hung_up()
+    finally:
+        stream.detach(reply)
+
+
+def _then(visit: Visit, link: CallLink) -> Callable[[], None]:
+    """What a hang-up means in this era."""
+
+    def gone() -> None:
+        link.gone()
+        visit.depart()
+
+    return gone
+
+
+def _without_changes(answer: bytes) -> bytes:
+    """The answer to `initialize` where there are no sessions, and so no stream that could tell of changes."""
+    message = msgspec.json.decode(answer)
+    for capability in message["result"]["capabilities"].values():
+        capability.pop("listChanged", None)
+        capability.pop("subscribe", None)
+    return jsonrpc.encode(message)
+
+
+class _Mute:
+    """The way back to a client that is not in a session yet: nothing goes there but the answer."""
+
+    __slots__ = ()
+
+    def notify(self, message: bytes) -> None:
+        """See `Link`."""
+
+    async def drain(self) -> None:
+        """See `Link`."""
+
+    async def request(self, method: str, params: bytes) -> Raw:
+        """See `Link`."""
+        raise ProtocolError(jsonrpc.INTERNAL_ERROR, f"{method} cannot be asked before the session has begun")
+
+    def close_stream(self, retry_ms: int) -> None:
+        """See `Link`."""
