@@ -72,6 +72,11 @@ class Answer(Struct, frozen=True):
         return OAuthError.read(self.body, secrets=self.secrets)
 
     @property
+    def passing(self) -> bool:
+        """Whether it is a failure that may be over when the same is asked again."""
+        return self.status >= 500 or self.status in (408, 425, 429)
+
+    @property
     def summary(self) -> str:
         """Status and, for a redirect, where it leads: what a sentence about a failure says."""
         if 300 <= self.status < 400 and (location := self.headers.get("location")):

@@ -42,9 +42,6 @@ REST = 10.0
 AUTHORIZATION = "authorization"
 STEP_UP = "step-up authorization"
 
-_FOR_NOW = frozenset({"", "server_error", "temporarily_unavailable", "slow_down"})
-"""Refusals of a refresh that say nothing about the refresh token."""
-
 Unproven = Literal["", "refreshed", "obtained"]
 """How the present token was had, until the server accepts it once."""
 
@@ -287,7 +284,7 @@ class OAuthCredentials:
         try:
             await self._refresh(record)
         except StepFailed as error:
-            if error.error in _FOR_NOW:
+            if error.verdict == "for now":
                 raise
             if await self._adopt_stored(record.token.access_token):
                 return True  # another process was faster, and the server takes each refresh token once

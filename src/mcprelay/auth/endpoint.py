@@ -32,6 +32,9 @@ REFRESH_STEP = "token refresh"
 REVOCATION_STEP = "token revocation"
 REGISTRATION_STEP = "client registration"
 
+_PASSING = frozenset({"server_error", "slow_down", "temporarily_unavailable"})
+"""Error codes that say nothing about what was asked."""
+
 
 class TokenEndpoint:
     """Asks authorization servers for tokens.
@@ -81,7 +84,7 @@ class TokenEndpoint:
         try:
             got = token.read_token(answer.body, asked=asked, now=self._settings.clock.time())
         except ValueError as error:
-            raise StepFailed(step, f"{shown(answer.url)} answered {error}") from error
+            raise StepFailed(step, f"{shown(answer.url)} answered {error}", verdict="final") from error
         self._check_binding(got, key, step)
         return got
 
@@ -194,7 +197,10 @@ def accept(answer: Answer, step: str) -> None:
     error = answer.error
     if answer.status == 200 and error is None:
         return
-    raise StepFailed(step, answer.summary + (f" with {error}" if error else ""), error=error.error if error else "")
+    said = f" with {error}" if error else ""
+    code = error.error if error else ""
+    verdict: Literal["for now", "final"] = "for now" if answer.passing or code in _PASSING else "final"
+    raise StepFailed(step, answer.summary + said, error=code, verdict=verdict)
 
 
 def _wants_nonce(answer: Answer) -> bool:

@@ -6,7 +6,7 @@ Knows how to make text of other people safe to show, and that no secret may be i
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 from msgspec import Struct
@@ -31,15 +31,18 @@ class StepFailed(MCPRelayError):
         step: What was tried, as a noun: `token request`.
         sentence: The URL and what came back.
         error: The OAuth error code that came back, or an empty text.
-        missing: Whether what was looked for is simply not there.
+        verdict: What it means: `for now` (another attempt may succeed), `final` (the same attempt never will), or
+            `missing` (what was looked for is simply not there).
     """
 
-    def __init__(self, step: str, sentence: str, *, error: str = "", missing: bool = False) -> None:
+    def __init__(
+        self, step: str, sentence: str, *, error: str = "", verdict: Literal["for now", "final", "missing"] = "for now"
+    ) -> None:
         super().__init__(f"{step} failed: {sentence}")
         self.step = step
         self.sentence = sentence
         self.error = error
-        self.missing = missing
+        self.verdict = verdict
 
 
 class OAuthError(Struct, frozen=True):

@@ -95,7 +95,7 @@ async def login(url: str, *, auth: OAuth, sender: Sender) -> Account:
     try:
         return _account(await credentials.login(asked))
     except StepFailed as error:
-        if error.missing and status != 401:
+        if error.verdict == "missing" and status != 401:
             raise ConfigurationError(
                 f"{shown(url)} asks for no authorization (it answered {status}) and publishes nothing about any: "
                 f"{error.sentence}"

@@ -169,7 +169,7 @@ class Scout:
                 except ValueError as error:
                     # Not used, but another place may hold the right one: each is held against the issuer by itself.
                     self._tried.append(f"the metadata at {shown(url)} {error}")
-        raise StepFailed(SERVER_STEP, "; ".join(self._tried), missing=True)
+        raise StepFailed(SERVER_STEP, "; ".join(self._tried))
 
     async def _fallback(self, asked: Asked) -> Found:
         """Servers of the first revision with authorization are their own authorization servers."""
@@ -179,7 +179,7 @@ class Scout:
             or self._settings.fallback == "refuse"
             or (asked.schemes and not asked.schemes & _TOKEN_SCHEMES)
         ):
-            raise StepFailed(RESOURCE_STEP, tried, missing=True)
+            raise StepFailed(RESOURCE_STEP, tried, verdict="missing")
         note = f"the server publishes no resource metadata ({tried}), so it was taken for its own authorization server"
         url = discovery.fallback_place(self._server)
         body = await self._document(url, asked, step=SERVER_STEP)
