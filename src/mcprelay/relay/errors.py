@@ -27,7 +27,7 @@ from mcprelay.errors import ConfigurationError, MCPRelayError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mcprelay.relay.pins import FieldChange
+    from mcprelay.relay.difference import FieldChange
 
 
 class RelayError(MCPRelayError):

@@ -1,0 +1,277 @@
+"""Gates: may this principal run this tool with these arguments, now?
+
+A gate is a function of a `Call` that gives a `Verdict`. It is asked after trust and before the request, with the final
+arguments, and again for every call. Whatever goes wrong in a gate denies. What a server says of its own tools (its
+annotations) is not among the things that a gate sees.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from typing import Any, TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from mcprelay.relay.errors import CallDenied, SettingWrong
+from mcprelay.relay.policy import UNDECLARED, declared
+from mcprelay.relay.reveal import legible, reveal
+
+log = logging.getLogger("mcprelay.relay")
+
+PATIENCE = 120.0
+"""Seconds that a person has to answer, unless told otherwise."""
+
+
+class Call(Struct, frozen=True, kw_only=True):
+    """A call that is about to be made.
+
+    Attributes:
+        server: The configured name.
+        tool: The server's own name of the tool.
+        name: The public name.
+        arguments: The final arguments, as they will be sent.
+        digest: The digest of the definition that was offered.
+        principal: For whom the call is made; whatever the application gave.
+    """
+
+    server: str
+    tool: str
+    name: str
+    arguments: Mapping[str, Any]
+    digest: str = ""
+    principal: Any = None
+
+
+class Question(Struct, frozen=True, kw_only=True):
+    """What a person is asked.
+
+    Attributes:
+        call: The call, as it will be made.
+        why: Why the gate asks.
+        text: All of it in words, with everything visible: it may go to a terminal.
+    """
+
+    call: Call
+    why: str
+    text: str
+
+
+class Verdict(Struct, frozen=True, kw_only=True):
+    """What a gate says. Made by `allow`, `deny` and `ask`.
+
+    Attributes:
+        reason: Why the call may not be made, or None.
+        asks: Who decides where the gate does not: all of them have to agree.
+        gate: What said it; filled in by whoever asked the gate.
+    """
+
+    reason: str | None = None
+    asks: tuple[Ask, ...] = ()
+    gate: str = ""
+
+    @property
+    def allows(self) -> bool:
+        """Whether the call may be made without asking anyone."""
+        return self.reason is None and not self.asks
+
+
+Human: TypeAlias = "Callable[[Question], bool | Verdict | Awaitable[bool | Verdict]]"
+"""Asks a person, and gives what they said: a `deny` with their reason, or true or false."""
+
+
+class Ask(Struct, frozen=True, kw_only=True):
+    """A person to ask, and how long to wait for the answer, in seconds."""
+
+    human: Human
+    patience: float
+    why: str
+
+
+Gate: TypeAlias = "Callable[[Call], Verdict | bool | str | Awaitable[Verdict | bool | str]]"
+"""A verdict; or true to allow, false to deny, a text to deny with that reason. Anything else denies."""
+
+_ALLOWED = Verdict()
+
+
+def allow() -> Verdict:
+    """The call may be made."""
+    return _ALLOWED
+
+
+def deny(reason: str) -> Verdict:
+    """The call may not be made, and the model is told why."""
+    return Verdict(reason=reason or "no reason was given")
+
+
+def ask(human: Human | None, *, patience: float = PATIENCE, why: str = "") -> Verdict:
+    """A person decides. Who has not answered after `patience` seconds says no, and so does nobody: `human=None` denies."""
+    if human is None:
+        return deny("it needs a person's consent, and there is nobody to ask")
+    return Verdict(asks=(Ask(human=human, patience=patience, why=why),))
+
+
+# --- asking -----------------------------------------------------------------------------------------------------------
+
+
+async def admit(gate: Gate | None, call: Call) -> None:
+    """See that a call may be made; without a gate it may.
+
+    Raises:
+        CallDenied: The gate said no, or failed; or a person did, or did not answer in time.
+    """
+    if gate is None:
+        return
+    verdict = await consult(gate, call)
+    if verdict.reason is None:
+        for each in verdict.asks:
+            reason = await _asked(each, call)
+            if reason is not None:
+                raise CallDenied(reason, server=call.server, gate=verdict.gate)
+        return
+    raise CallDenied(verdict.reason, server=call.server, gate=verdict.gate)
+
+
+async def consult(gate: Gate, call: Call) -> Verdict:
+    """What a gate says. It never raises: a gate that fails denies."""
+    name = _name(gate)
+    try:
+        answer: Any = gate(call)
+        if inspect.isawaitable(answer):
+            answer = await answer
+    except Exception as error:  # noqa: BLE001 - whatever it is, the call is not made
+        log.warning("the gate %s raised %s; the call is denied", name, type(error).__name__)
+        return Verdict(reason="the check of this application failed", gate=name)
+    verdict = _verdict(answer)
+    return verdict if verdict.gate else Verdict(reason=verdict.reason, asks=verdict.asks, gate=name)
+
+
+def _verdict(answer: Any) -> Verdict:
+    if isinstance(answer, Verdict):
+        return answer
+    if answer is True:
+        return _ALLOWED
+    if isinstance(answer, str):
+        return deny(answer)
+    return deny("the policy of this application does not allow it")
+
+
+async def _asked(each: Ask, call: Call) -> str | None:
+    """Ask one person. None if they agree, else why not."""
+    question = Question(call=call, why=each.why, text=_words(call, each.why))
+    try:
+        async with asyncio.timeout(each.patience):
+            answer: Any = each.human(question)
+            if inspect.isawaitable(answer):
+                answer = await answer
+    except TimeoutError:
+        return f"nobody agreed to it within {each.patience:g} seconds"
+    except Exception as error:  # noqa: BLE001 - whatever it is, nobody agreed
+        log.warning("asking about a call raised %s; the call is denied", type(error).__name__)
+        return "the question about it could not be asked"
+    if answer is True:
+        return None
+    if isinstance(answer, Verdict):
+        return None if answer.allows else answer.reason or "the question about it led to another question"
+    return "the person who was asked said no"
+
+
+def _words(call: Call, why: str) -> str:
+    """A call in words for a person."""
+    text = msgspec.json.format(msgspec.json.encode(call.arguments), indent=2).decode()
+    because = f"\n{reveal(why)}" if why else ""
+    return f"Run {legible(call.tool)} of {legible(call.server)}?{because}\n{reveal(text)}"
+
+
+def _name(gate: Any) -> str:
+    return getattr(gate, "__name__", None) or type(gate).__name__
+
+
+# --- gates made of others, and of what an application has -------------------------------------------------------------
+
+
+def every(*gates: Gate) -> Gate:
+    """All have to allow. A denial is final even where an earlier gate would ask; all who are asked have to agree."""
+
+    async def every_gate(call: Call) -> Verdict:
+        asks: list[Ask] = []
+        for gate in gates:
+            verdict = await consult(gate, call)
+            if verdict.reason is not None:
+                return verdict
+            asks.extend(verdict.asks)
+        return Verdict(asks=tuple(asks))
+
+    return every_gate
+
+
+def either(*gates: Gate) -> Gate:
+    """One has to allow. Nobody is asked where one does; where none does, the first that asks decides, or the first no."""
+
+    async def either_gate(call: Call) -> Verdict:
+        verdicts = [await consult(gate, call) for gate in gates]
+        for wanted in (lambda verdict: verdict.allows, lambda verdict: verdict.reason is None, lambda _: True):
+            for verdict in verdicts:
+                if wanted(verdict):
+                    return verdict
+        return deny("no gate allows it")
+
+    return either_gate
+
+
+def from_callable(function: Callable[..., Any]) -> Gate:
+    """A gate from a function of `(server, tool, arguments)`, async or not, which answers like a gate."""
+
+    def gate(call: Call) -> Any:
+        return function(call.server, call.tool, call.arguments)
+
+    gate.__name__ = _name(function)
+    return gate
+
+
+def by_scopes(required: Mapping[str, Any], *, scopes_of: Callable[[Any], Collection[str]] | None = None) -> Gate:
+    """A gate from the scopes of the principal.
+
+    Args:
+        required: For each server the scopes that its calls take, or a table of tools with the scopes of each, where
+            `"*"` stands for every other tool. A server or tool that is not in it is denied.
+        scopes_of: Gives the scopes of a principal. Without it they are `principal.scopes`, or none.
+    """
+    table = {server: _scopes(entry, server) for server, entry in required.items()}
+    read = scopes_of or (lambda principal: getattr(principal, "scopes", None) or ())
+
+    def scope_gate(call: Call) -> Verdict:
+        entry = table.get(call.server, {})
+        needed = entry.get(call.tool, entry.get("*"))
+        if needed is None:
+            return deny("no scope is set for it")
+        lacking = sorted(needed.difference(read(call.principal)))
+        return deny(f"it takes the scope {', '.join(lacking)}") if lacking else allow()
+
+    return scope_gate
+
+
+def _scopes(entry: Any, server: str) -> dict[str, frozenset[str]]:
+    tools = entry if isinstance(entry, Mapping) else {"*": entry}
+    for tool, scopes in tools.items():
+        if isinstance(scopes, str) or not isinstance(scopes, Collection):
+            raise SettingWrong(f"scopes of {server}/{tool}: expected a list of scopes, not {scopes!r}")
+    return {tool: frozenset(scopes) for tool, scopes in tools.items()}
+
+
+def read_only(tools: Mapping[str, Collection[str]], *, otherwise: Verdict) -> Gate:
+    """A gate from our own list of tools that only read. A server's hints about its tools are not asked.
+
+    Args:
+        tools: For each server the names of its tools that only read.
+        otherwise: The verdict for every other tool, such as `ask(human)` or `deny("…")`.
+    """
+    listed = {server: declared(names, where=f"read-only tools of {server}") for server, names in tools.items()}
+
+    def read_only_gate(call: Call) -> Verdict:
+        return allow() if listed.get(call.server, UNDECLARED).allows(call.tool) else otherwise
+
+    return read_only_gate

@@ -1,0 +1,168 @@
+"""Public names: what a tool of a server is called before a model.
+
+One rule for all providers: `[A-Za-z_][A-Za-z0-9_-]{0,63}`. A name is `prefix__tool`, where the prefix is the server's
+configured name unless another one is set. Where that form would lose something, or could be another tool's, it ends in
+`_` and eight hexadecimal digits of a digest of server and tool. So a name depends on its own server and tool alone: it
+is the same in every process and every order, and adding a server renames nothing. The way back is a table, never a
+split.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+import msgspec
+from msgspec import Struct
+
+from mcprelay.relay.confusable import skeleton
+
+LONGEST = 64
+RULE = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
+"""What every provider takes."""
+_OTHER = re.compile(r"[^A-Za-z0-9_-]+")
+_DIGESTED = re.compile(r"_[0-9a-f]{8}")
+
+
+class Named(Struct, frozen=True):
+    """A tool of a server."""
+
+    server: str
+    tool: str
+
+
+def public_name(server: str, tool: str, *, prefix: str | None = None) -> str:
+    """The name of a tool before a model.
+
+    Args:
+        server: The configured name.
+        tool: The name that the server gives the tool, as it is.
+        prefix: Instead of the configured name; empty for none.
+    """
+    before = server if prefix is None else prefix
+    plain = f"{before}__{tool}" if before else tool
+    return plain if _is_its_own(before, tool, plain) else _with_digest(server, tool, plain)
+
+
+def _is_its_own(before: str, tool: str, plain: str) -> bool:
+    """Whether no other server and tool can have this form: it reads as two parts in one way, and as no digest."""
+    return (
+        RULE.fullmatch(plain) is not None
+        and "__" not in before
+        and "__" not in tool
+        and not before.endswith("_")
+        and not (before and tool.startswith("_"))
+        and tool != ""
+        and _DIGESTED.fullmatch(plain[-9:]) is None
+    )
+
+
+def _with_digest(server: str, tool: str, plain: str) -> str:
+    digest = hashlib.sha256(msgspec.json.encode([server, tool])).hexdigest()[:8]
+    folded = _OTHER.sub("_", plain)
+    if not re.match("[A-Za-z_]", folded):
+        folded = f"_{folded}"
+    return f"{folded[: LONGEST - 9]}_{digest}"
+
+
+class Table:
+    """The names of a set of tools, both ways.
+
+    Attributes:
+        doubled: Tools that came after another one of the same public name; they have no name here.
+    """
+
+    def __init__(self) -> None:
+        self._tools: dict[str, Named] = {}
+        self._names: dict[Named, str] = {}
+        self.doubled: list[Named] = []
+
+    def add(self, server: str, tool: str, *, prefix: str | None = None) -> str | None:
+        """Name a tool. None where its name is taken, by itself (a server that lists it twice) or by another one."""
+        named = Named(server, tool)
+        name = public_name(server, tool, prefix=prefix)
+        if name in self._tools:
+            self.doubled.append(named)
+            return None
+        self._tools[name] = named
+        self._names[named] = name
+        return name
+
+    def tool(self, name: str) -> Named | None:
+        """The tool of a public name."""
+        return self._tools.get(name)
+
+    def name(self, server: str, tool: str) -> str | None:
+        """The public name of a tool."""
+        return self._names.get(Named(server, tool))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tools)
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+
+class Shadow(Struct, frozen=True, kw_only=True):
+    """Something about a tool that could make a model, or a person, take it for another one.
+
+    Attributes:
+        name: The public name.
+        other: The public name, or the local function, that it may be taken for.
+        why: `same name` (of tools of two servers), `alike` (names that look the same), or `mentions` (its description
+            speaks of the other one).
+    """
+
+    name: str
+    other: str
+    why: str
+
+
+def shadows(tools: Mapping[str, tuple[Named, str]], *, local: Iterable[str] = ()) -> list[Shadow]:
+    """What may be taken for something else.
+
+    Args:
+        tools: Public names, with the tool and its description.
+        local: Names of the application's own functions that stand beside them.
+    """
+    found = [*_alike(tools, local), *_mentions(tools, local)]
+    return sorted(set(found), key=lambda shadow: (shadow.name, shadow.other, shadow.why))
+
+
+def _alike(tools: Mapping[str, tuple[Named, str]], local: Iterable[str]) -> Iterator[Shadow]:
+    """Tools whose own names are the same, or look the same, over the servers and the application's functions."""
+    groups: dict[str, list[tuple[str, str, str]]] = {}
+    for name, (named, _) in tools.items():
+        groups.setdefault(skeleton(named.tool), []).append((name, named.server, named.tool))
+    for name in local:
+        groups.setdefault(skeleton(name), []).append((name, "", name))
+    for group in groups.values():
+        for name, server, own in group:
+            # One is enough to say so: a group may be as large as its servers like.
+            other, _, other_own = next((entry for entry in group if entry[0] != name), (name, "", ""))
+            if server and other != name:
+                yield Shadow(name=name, other=other, why="same name" if own == other_own else "alike")
+
+
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{3,}")
+
+
+def _mentions(tools: Mapping[str, tuple[Named, str]], local: Iterable[str]) -> Iterator[Shadow]:
+    """Descriptions that speak of a tool of another server, or of a function of the application."""
+    spoken: dict[str, list[tuple[str, str]]] = {}
+    for name, (named, _) in tools.items():
+        for word in {name, named.tool}:
+            spoken.setdefault(word, []).append((name, named.server))
+    for name in local:
+        spoken.setdefault(name, []).append((name, ""))
+    for name, (named, description) in tools.items():
+        for word in set(_WORD.findall(description)):
+            for other, server in spoken.get(word.rstrip(".-"), ()):
+                if server != named.server and _is_telling(word):
+                    yield Shadow(name=name, other=other, why="mentions")
+
+
+def _is_telling(word: str) -> bool:
+    """Whether a word is a name rather than plain English: `search` is both, so it tells nothing."""
+    return "_" in word or "-" in word.rstrip(".-") or word.lower() != word
