@@ -38,30 +38,44 @@ class Pipe:
             await self._reader
         data = self._messages.popleft()
         self._size -= len(data)
-        if self._writers:
-            _wake(self._writers.popleft())
+        self._next_writer()
         return data
 
     async def put(self, data: bytes) -> None:
-        """Hand a message over, once there is room for it."""
-        while self._size > self._buffered_bytes and not self.ended:
-            waiter = asyncio.get_running_loop().create_future()
-            self._writers.append(waiter)
-            await waiter
+        """Hand a message over, once there is room for it; in the order of the calls."""
+        if not self.ended and (self._writers or self._size > self._buffered_bytes):
+            await self._room()
         if self.ended:
-            msg = "the channel is closed"
-            raise NotSent(msg)
+            self._next_writer()
+            raise NotSent("the channel is closed")
         self._messages.append(data)
         self._size += len(data)
         if self._reader is not None:
             _wake(self._reader)
+        self._next_writer()
+
+    async def _room(self) -> None:
+        turn = asyncio.get_running_loop().create_future()
+        self._writers.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            self._writers.remove(turn)
+            self._next_writer()
+            raise
+        self._writers.remove(turn)
+
+    def _next_writer(self) -> None:
+        """Let the first of those that wait go on; it stays the first until it has run, so that nobody overtakes it."""
+        if self._writers and (self.ended or self._size <= self._buffered_bytes):
+            _wake(self._writers[0])
 
     def end(self) -> None:
         """Nothing more is written; what is there is still read."""
         self.ended = True
-        for waiter in (self._reader, *self._writers):
-            if waiter is not None:
-                _wake(waiter)
+        if self._reader is not None:
+            _wake(self._reader)
+        self._next_writer()
 
 
 def _wake(waiter: asyncio.Future[None]) -> None:

@@ -1,0 +1,1 @@
+"""Conformance kits: each holds an implementation of one port against what `mcprelay.ports` promises of it."""

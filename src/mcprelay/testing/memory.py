@@ -1,0 +1,21 @@
+"""A connected pair of channels in this process."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mcprelay.ports import Channel
+
+BUFFERED_BYTES = 2**20
+
+
+def memory_channels(*, buffered_bytes: int = BUFFERED_BYTES) -> tuple[Channel, Channel]:
+    """Two ends: what one sends, the other receives. Real bytes, no sockets.
+
+    `send` waits while more than `buffered_bytes` wait for the other end.
+    """
+    from mcprelay.server.inprocess import MemoryChannel, Pipe
+
+    there, back = Pipe(buffered_bytes), Pipe(buffered_bytes)
+    return MemoryChannel(back, there), MemoryChannel(there, back)
