@@ -29,11 +29,19 @@ if TYPE_CHECKING:
 EXCERPT = 1024
 """How much of a body, in characters, an error keeps."""
 
+GREETINGS = frozenset({"server/discover", "initialize"})
+"""What asks who the server is."""
+
 _ADVICE = {
     Evidence.NOT_SENT: "nothing was sent, so it is safe to try again",
     Evidence.MAYBE_SENT: "the request may have been carried out, so repeat it only if that does no harm",
     Evidence.ANSWERED: "the server had seen the request",
 }
+
+
+def _advice(call: Call | None, evidence: Evidence) -> str:
+    """What to do now. A greeting does nothing, so there is nothing to say about repeating it."""
+    return "" if call is None or call.method in GREETINGS else f"; {_ADVICE[evidence]}"
 
 
 def known(call: Call | None) -> dict[str, Any]:
@@ -52,14 +60,13 @@ def what(call: Call | None) -> str:
 
 def expired(call: Call | None, evidence: Evidence) -> DeadlineExceeded:
     """The deadline passed."""
-    return DeadlineExceeded(
-        f"{what(call)}: the deadline passed before the answer; {_ADVICE[evidence]}", evidence=evidence, **known(call)
-    )
+    reason = f"{what(call)}: the deadline passed before the answer{_advice(call, evidence)}"
+    return DeadlineExceeded(reason, evidence=evidence, **known(call))
 
 
 def lost(call: Call | None, evidence: Evidence, reason: str, **process: Any) -> ConnectionLost:
     """The connection ended before the answer."""
-    return ConnectionLost(f"{what(call)}: {reason}; {_ADVICE[evidence]}", evidence=evidence, **known(call), **process)
+    return ConnectionLost(f"{what(call)}: {reason}{_advice(call, evidence)}", evidence=evidence, **known(call), **process)
 
 
 def unconnected(call: Call | None, reason: str, **process: Any) -> ConnectFailed:

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 DISCOVER = "server/discover"
 INITIALIZE = "initialize"
 INITIALIZED = "notifications/initialized"
-METHODS = frozenset({DISCOVER, INITIALIZE})
-"""What is not cancelled: `initialize` must not be (lifecycle), and a server that does not know the other says so."""
 
 _encode = msgspec.json.Encoder().encode
 _decode_discover = msgspec.json.Decoder(DiscoverResult).decode

@@ -181,7 +181,7 @@ class Line(Link):
         call.evidence = self._evidence(pending)
         error.add_note(f"{failure.what(call)} was cancelled by its caller: {call.evidence}")
         notice = self.peer.abandon(pending, "the caller gave up")
-        if notice and call.method not in handshake.METHODS:
+        if notice and call.method not in failure.GREETINGS:  # lifecycle: `initialize` is not cancelled
             self._put(None, notice)
 
     async def tell(self, message: bytes) -> None:
@@ -192,7 +192,7 @@ class Line(Link):
     def expired(self, call: Call, pending: Pending, notice: bytes) -> None:
         """See `Link`."""
         call.evidence = self._evidence(pending)
-        if notice and call.method not in handshake.METHODS:
+        if notice and call.method not in failure.GREETINGS:
             self._put(None, notice)
         self._fail(call, failure.expired(call, call.evidence))
 

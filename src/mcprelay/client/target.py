@@ -15,7 +15,6 @@ from msgspec import Struct
 
 from mcprelay.client import failure
 from mcprelay.client.line import Line
-from mcprelay.client.token import Token
 from mcprelay.errors import CallFailed, ConfigurationError, ConnectionLost
 from mcprelay.ports import Channel
 from mcprelay.revisions import Era
@@ -262,7 +261,7 @@ def target_of(
         _only("a command", env=env, cwd=cwd)
         return Address(
             target,
-            auth=_auth(auth),
+            auth=_auth(auth, target, allow_plaintext=http.allow_plaintext),
             fields=headers,
             sender=http.sender_for,
             allow_plaintext=http.allow_plaintext,
@@ -304,12 +303,15 @@ class HttpOptions(Struct, frozen=True, kw_only=True):
         )
 
 
-def _auth(auth: Any) -> Auth | None:
+def _auth(auth: Any, url: str, *, allow_plaintext: bool) -> Auth | None:
     if auth is None or callable(getattr(auth, "bind", None)):
         return auth  # type: ignore[no-any-return]
-    if isinstance(auth, str):
-        return Token(auth)
-    raise ConfigurationError(f"auth is a token or an Auth, not {type(auth).__name__}")
+    if not isinstance(auth, str) and not callable(auth):
+        raise ConfigurationError(f"auth is a token, a function that gives one, or an Auth, not {type(auth).__name__}")
+    from mcprelay.auth.bearer import StaticToken
+
+    host = urlsplit(url).hostname or ""
+    return StaticToken(auth, insecure_hosts=(host,) if allow_plaintext else ())
 
 
 def _only(owner: str, **options: Any) -> None:

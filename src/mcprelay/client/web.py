@@ -318,7 +318,7 @@ class Web(Link):
     def _give_up(self, call: Call, pending: Pending, reason: str) -> None:
         """In the older era a closed stream is no cancellation, so the server is told."""
         revision = self.revision
-        if revision is None or revision.era is Era.STATELESS or not self.alive or call.method in handshake.METHODS:
+        if revision is None or revision.era is Era.STATELESS or not self.alive or call.method in failure.GREETINGS:
             return
         if self._evidence(call) is Evidence.MAYBE_SENT:
             notice = jsonrpc.encode({"requestId": pending.id, "reason": reason})
