@@ -60,6 +60,14 @@ class Request(Struct, kw_only=True):
     body: bytes | None = None
     evidence: Evidence = Evidence.MAYBE_SENT
 
+    def __repr__(self) -> str:
+        """Without headers, body and query: they can hold credentials."""
+        return f"Request({self.method} {self.url.partition('?')[0]}, {self.evidence})"
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        """Nothing more than `repr` shows."""
+        return []
+
 
 class Reply(Protocol):
     """The answer to a `Request`, once its head is there."""
