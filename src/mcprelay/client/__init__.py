@@ -11,7 +11,7 @@ from mcprelay import revisions
 from mcprelay.client import handshake, listing
 from mcprelay.client.answer import Asked, prompt_answer, reader
 from mcprelay.client.argument import encode, encode_object
-from mcprelay.client.cache import READ, Cache
+from mcprelay.client.cache import READ, Cache, owner
 from mcprelay.client.caller import Caller
 from mcprelay.client.connection import Connection
 from mcprelay.client.ear import Ear
@@ -47,7 +47,7 @@ from mcprelay.types import (
 if TYPE_CHECKING:
     import os
     import ssl as tls
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
     from types import TracebackType
     from typing import Self, Unpack
 
@@ -83,7 +83,7 @@ class Client:
     Args:
         target: An address (`https://…`), a command (a list of strings), a `Server` of this process or anything else
             with a `connect()` that gives a `Channel`, or a `Channel`.
-        auth: Over HTTP: a bearer token, or an `Auth` that gets tokens.
+        auth: Over HTTP: a bearer token, a function that gives one for each request, or an `Auth` that gets tokens.
         headers: Over HTTP: more headers, or a function that gives them for each request. The protocol's own cannot be
             set.
         env: Of a command: variables beside the few that are safe to inherit.
@@ -119,7 +119,7 @@ class Client:
         self,
         target: str | Sequence[str] | Channel | Any,
         *,
-        auth: str | Auth | None = None,
+        auth: str | Callable[[], str | Awaitable[str]] | Auth | None = None,
         headers: Fields | None = None,
         env: Mapping[str, str] | None = None,
         cwd: str | os.PathLike[str] | None = None,
@@ -161,7 +161,8 @@ class Client:
         self._connection = Connection(self._target, self._party, memory or SHARED)
         self._caller = Caller(self._connection, self._party, retry=retry, on_progress=on_progress)
         self._cache = cache
-        self._shelf = Shelf(self._caller, cache=self._kept, server=self._target.name, authorization=auth or id(self))
+        whose = owner(auth) or id(self)
+        self._shelf = Shelf(self._caller, cache=self._kept, server=self._target.name, authorization=whose)
         self._toolbox = Toolbox()
         self._tooling = Tooling(self._caller, self._toolbox, refresh=self._refresh, check_output=check_output)
         self._ear = Ear(self._caller)

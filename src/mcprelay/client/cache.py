@@ -6,6 +6,7 @@ one authorization. Nothing is kept without a time to live, and a change notice d
 
 from __future__ import annotations
 
+import hashlib
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Raw, Struct
@@ -21,6 +22,11 @@ _DROPPED_BY = {
 UPDATED = "notifications/resources/updated"
 READ = "resources/read"
 _LONGEST_MS = 365 * 24 * 3600 * 1000
+
+
+def owner(auth: Any) -> Any:
+    """Whose private results are: a token's digest, so that nothing kept holds the token itself, or the `Auth`."""
+    return hashlib.sha256(auth.encode()).hexdigest() if isinstance(auth, str) else auth
 
 
 class Entry(Struct, frozen=True):
