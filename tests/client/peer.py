@@ -66,4 +66,4 @@ async def in_session(channel=None, *, initialized=None, **options):
 
 def fresh(target, **options):
     """A client that remembers nothing of other tests."""
-    return Client(target, memory=Memory(), **options)
+    return Client(target, **{"memory": Memory(), **options})
