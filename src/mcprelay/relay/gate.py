@@ -108,7 +108,7 @@ def deny(reason: str) -> Verdict:
 
 
 def ask(human: Human | None, *, patience: float = PATIENCE, why: str = "") -> Verdict:
-    """A person decides. Who has not answered after `patience` seconds says no, and so does nobody: `human=None` denies."""
+    """A person decides. Who has not answered after `patience` seconds says no, and so does nobody (`human=None`)."""
     if human is None:
         return deny("it needs a person's consent, and there is nobody to ask")
     return Verdict(asks=(Ask(human=human, patience=patience, why=why),))
@@ -209,7 +209,7 @@ def every(*gates: Gate) -> Gate:
 
 
 def either(*gates: Gate) -> Gate:
-    """One has to allow. Nobody is asked where one does; where none does, the first that asks decides, or the first no."""
+    """One has to allow, and then nobody is asked. Where none does, the first that asks decides, or the first denial."""
 
     async def either_gate(call: Call) -> Verdict:
         verdicts = [await consult(gate, call) for gate in gates]
@@ -269,7 +269,7 @@ def read_only(tools: Mapping[str, Collection[str]], *, otherwise: Verdict) -> Ga
         tools: For each server the names of its tools that only read.
         otherwise: The verdict for every other tool, such as `ask(human)` or `deny("…")`.
     """
-    listed = {server: declared(names, where=f"read-only tools of {server}") for server, names in tools.items()}
+    listed = {server: declared(names) for server, names in tools.items()}
 
     def read_only_gate(call: Call) -> Verdict:
         return allow() if listed.get(call.server, UNDECLARED).allows(call.tool) else otherwise

@@ -86,12 +86,11 @@ class Trust(Struct, frozen=True, kw_only=True):
 UNDECLARED = Trust()
 
 
-def declared(allow: Any, *, where: str = "allow") -> Trust:
+def declared(allow: Any) -> Trust:
     """Read a declaration.
 
     Args:
         allow: None, `"*"`, or names.
-        where: What to call it in a mistake.
 
     Raises:
         SettingWrong: It is another text, which is one name and not a list of letters; or holds what is no name.
@@ -101,15 +100,17 @@ def declared(allow: Any, *, where: str = "allow") -> Trust:
     if allow == EVERYTHING:
         return Trust(everything=True)
     if isinstance(allow, str):
-        raise SettingWrong(f'{where}: {allow!r} is one text and no list of names; write ["{allow}"]')
+        raise SettingWrong(f'{allow!r} is one text and no list of names; write ["{allow}"]')
     if isinstance(allow, Mapping) or not isinstance(allow, Iterable):
-        raise SettingWrong(f'{where}: expected a list of names, or "*" for everything, not {type(allow).__name__}')
+        raise SettingWrong(f'expected a list of names, or "*" for everything, not {type(allow).__name__}')
     names = list(allow)
     for name in names:
         if not isinstance(name, str) or not name:
-            raise SettingWrong(f"{where}: {name!r} is no name")
+            raise SettingWrong(f"{name!r} is no name")
         if name == EVERYTHING:
-            raise SettingWrong(f'{where}: "*" among names would hide what it does; write {where} = "*" for everything')
+            raise SettingWrong(
+                '"*" among names would hide what it does; for everything write "*" alone, without a list'
+            )
     return Trust(names=frozenset(names))
 
 
@@ -128,17 +129,17 @@ class Pins(Struct, frozen=True, kw_only=True):
         return None if pin is None else matches(pin, digest)
 
 
-def pinned(pins: Any, *, where: str = "pins") -> Pins:
+def pinned(pins: Any) -> Pins:
     """Read pins from a mapping of names to digests.
 
     Raises:
         SettingWrong: It is no mapping, or a value is no digest. A pin that is lost pins nothing, so none is skipped.
     """
     if not isinstance(pins, Mapping):
-        raise SettingWrong(f"{where}: expected a table of tool names and digests, not {type(pins).__name__}")
+        raise SettingWrong(f"expected a table of tool names and digests, not {type(pins).__name__}")
     for name, pin in pins.items():
         try:
             matches(pin, "sha256:")
         except SettingWrong as wrong:
-            raise SettingWrong(f"{where}.{name}: {wrong}") from None
+            raise SettingWrong(f"{name}: {wrong}") from None
     return Pins(digests=dict(pins))

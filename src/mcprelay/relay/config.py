@@ -1,0 +1,186 @@
+"""Reading settings: `mcprelay.toml`, the `mcpServers` files of desktop clients, and mappings in code.
+
+Every mistake is told, all of them at once, each with its file, its key and what would be right. Nothing is guessed: a
+key that is not known is a mistake, because a misspelled `allow` must not look like a missing one. Trust is read from
+our own files and from code; a desktop client's file declares none, whatever it says.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from mcprelay.relay.budget import Limits
+from mcprelay.relay.entry import Entry, Problems
+from mcprelay.relay.errors import SettingWrong
+from mcprelay.relay.settings import HINTLESS_SECONDS, CacheSettings, Config, ServerSettings
+from mcprelay.relay.table import read_server
+
+FILE = "mcprelay.toml"
+LOCK = "mcprelay.lock"
+
+
+def load(path: str | os.PathLike[str] | None = None, *, env: Mapping[str, str] | None = None) -> Config:
+    """Read a file of settings: TOML, or JSON with `mcpServers` if its name ends in `.json`.
+
+    Args:
+        path: The file; `mcprelay.toml` in the working directory if None.
+        env: The variables that `${NAME}` means; this process's if None.
+
+    Raises:
+        SettingWrong: The file is not there, or something in it is wrong.
+    """
+    file = Path(path) if path is not None else Path(FILE)
+    try:
+        text = file.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise SettingWrong(f"{file}: there is no such file; `mcprelay init` writes one") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingWrong(f"{file}: cannot be read ({type(error).__name__})") from error
+    return parse(text, source=file, env=env)
+
+
+def parse(text: str, *, source: Path, env: Mapping[str, str] | None = None) -> Config:
+    """The settings that a file's text says; see `load`."""
+    variables = os.environ if env is None else env
+    tree = _tree(text, source)
+    problems = Problems(str(source))
+    read = _desktop if source.suffix.lower() == ".json" else _own
+    config = read(tree, source, variables, problems)
+    _check_prefixes(config, problems)
+    problems.settle()
+    return config
+
+
+def from_mapping(
+    servers: Mapping[str, Mapping[str, Any]],
+    *,
+    limits: Limits | None = None,
+    env: Mapping[str, str] | None = None,
+    source: str = "code",
+) -> Config:
+    """Settings given in code: the same keys as in the file, and a token may be a function.
+
+    Raises:
+        SettingWrong: Something in it is wrong.
+    """
+    problems = Problems(source)
+    variables = os.environ if env is None else env
+    made = _servers(servers, Path(), variables, problems, limits or Limits())
+    config = Config(servers=made, limits=limits or Limits(), source=source)
+    _check_prefixes(config, problems)
+    problems.settle()
+    return config
+
+
+def _tree(text: str, source: Path) -> dict[str, Any]:
+    import tomllib
+
+    try:
+        tree = json.loads(text) if source.suffix.lower() == ".json" else tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        kind = "JSON" if source.suffix.lower() == ".json" else "TOML"
+        raise SettingWrong(f"{source}: this is no {kind}: {error}") from None
+    if not isinstance(tree, dict):
+        raise SettingWrong(f"{source}: expected an object with mcpServers")
+    return tree
+
+
+def _own(tree: dict[str, Any], source: Path, env: Mapping[str, str], problems: Problems) -> Config:
+    top = Entry(tree, "", problems, env=env)
+    limits = top.limits("limits", Limits())
+    cache = top.inner("cache")
+    hintless, path = cache.number("hintless", least=0), cache.text("path")
+    cache.done()
+    servers = _servers(top.table("servers"), source.parent, env, problems, limits)
+    top.done()
+    return Config(
+        servers=servers,
+        limits=limits,
+        cache=CacheSettings(
+            path=None if path is None else source.parent / path,
+            hintless=HINTLESS_SECONDS if hintless is None else hintless,
+        ),
+        lock=source.parent / LOCK,
+        source=str(source),
+    )
+
+
+def _servers(
+    tables: Mapping[str, Any], folder: Path, env: Mapping[str, str], problems: Problems, limits: Limits
+) -> dict[str, ServerSettings]:
+    found = {}
+    for name, table in tables.items():
+        server = read_server(name, table, folder=folder, env=env, problems=problems, limits=limits)
+        if server is not None:
+            found[name] = server
+    return found
+
+
+def _check_prefixes(config: Config, problems: Problems) -> None:
+    """See that no two servers' public names begin alike, so that none can be another one's."""
+    taken: dict[str, str] = {}
+    for name, server in config.servers.items():
+        prefix = name if server.prefix is None else server.prefix
+        if prefix in taken:
+            problems.add(
+                f"servers.{name}.prefix", f"{prefix!r} is what the names of {taken[prefix]} begin with already"
+            )
+        taken.setdefault(prefix, name)
+
+
+# --- desktop clients --------------------------------------------------------------------------------------------------
+
+_TRANSPORTS = {
+    "stdio": "stdio",
+    "http": "http",
+    "streamable-http": "http",
+    "streamablehttp": "http",
+    "streamable_http": "http",
+    "sse": "sse",
+}
+_KEPT = ("url", "headers", "env", "cwd")
+
+
+def _desktop(tree: dict[str, Any], source: Path, env: Mapping[str, str], problems: Problems) -> Config:
+    tables = tree.get("mcpServers", tree.get("servers"))
+    notes: list[str] = []
+    servers: dict[str, ServerSettings] = {}
+    if not isinstance(tables, dict):
+        problems.add("mcpServers", "expected an object of servers")
+        tables = {}
+    for name, table in tables.items():
+        made = _translated(name, table, problems, notes)
+        server = (
+            None
+            if made is None
+            else read_server(
+                name, made, folder=source.parent, env=env, problems=problems, limits=Limits(), under="mcpServers"
+            )
+        )
+        if server is not None:
+            servers[name] = server
+    return Config(servers=servers, lock=source.parent / LOCK, source=str(source), notes=tuple(notes))
+
+
+def _translated(name: str, table: Any, problems: Problems, notes: list[str]) -> dict[str, Any] | None:
+    """A desktop client's entry in our keys. What only that client understands is left out and noted."""
+    if not isinstance(table, dict):
+        problems.add(f"mcpServers.{name}", "expected an object")
+        return None
+    if table.get("disabled") is True:
+        notes.append(f"{name} is left out, because it is disabled")
+        return None
+    made = {key: table[key] for key in _KEPT if key in table}
+    kind = table.get("type", table.get("transport"))
+    if kind is not None:
+        made["transport"] = _TRANSPORTS.get(str(kind).lower(), kind)
+    if "command" in table:
+        args = table.get("args", [])
+        made["command"] = [table["command"], *(args if isinstance(args, list) else [args])]
+    known = {*_KEPT, "command", "args", "type", "transport", "disabled"}
+    notes.extend(f"{name}.{key} is not read" for key in table if key not in known)
+    return made

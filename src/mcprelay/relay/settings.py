@@ -1,0 +1,154 @@
+"""The settings of a relay as values: what is known of each server before anything is sent to it.
+
+Secrets are held so that no `repr`, message or log shows them. Nothing here reads files or variables: `config` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+from urllib.parse import urlsplit, urlunsplit
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from mcprelay.relay.budget import Limits
+from mcprelay.relay.errors import SettingWrong
+from mcprelay.relay.policy import UNDECLARED, Pins, Trust, declared
+
+Transport: TypeAlias = Literal["http", "sse", "stdio"]
+HINTLESS_SECONDS = 60.0
+"""How long the lists of a server that gives no hint are kept, unless told otherwise."""
+
+
+class Secret:
+    """A text that is shown nowhere; `value` is what it is."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: str) -> None:
+        self.value = value
+
+    def __repr__(self) -> str:
+        return "Secret(…)"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and self.value == other.value
+
+    def __hash__(self) -> int:
+        return hash((Secret, self.value))
+
+
+TokenSource: TypeAlias = Callable[[], "str | Awaitable[str]"]
+"""Gives the token of each call."""
+
+
+class ServerSettings(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
+    """One server.
+
+    Attributes:
+        name: What it is called here.
+        transport: How it is reached.
+        url: Where, for `http` and `sse`.
+        command: What starts it, for `stdio`; no shell takes part.
+        cwd: Where it is started.
+        env: Variables that it gets.
+        inherit: Names of variables that it gets from this process, beside the few that are safe.
+        headers: HTTP headers of every request.
+        token: The bearer token, or what gives it; it goes before an `Authorization` header.
+        timeout: Seconds for one call, connecting included.
+        cache: Seconds that its lists are kept; 0 for not at all, None for as long as the server says.
+        allow: Which tools may be used.
+        prompts: Which prompts may be used, by name.
+        resources: Which resources may be used, by URI.
+        instructions: Whether its instructions may be shown to a model.
+        pins: Digests pinned in settings, beside the lock file.
+        unpinned: Whether an allowed tool that is not in the server's section of the lock file is offered.
+        limits: Bounds.
+        prefix: What its tools' public names begin with, instead of its name; empty for nothing.
+    """
+
+    name: str
+    transport: Transport
+    url: str | None = None
+    command: tuple[str, ...] = ()
+    cwd: Path | None = None
+    env: dict[str, Secret] = field(default_factory=dict)
+    inherit: tuple[str, ...] = ()
+    headers: dict[str, Secret] = field(default_factory=dict)
+    token: Secret | TokenSource | None = None
+    timeout: float = 30.0
+    cache: float | None = None
+    allow: Trust = UNDECLARED
+    prompts: Trust = UNDECLARED
+    resources: Trust = UNDECLARED
+    instructions: bool = False
+    pins: Pins = Pins(digests={})
+    unpinned: Literal["withheld", "offered"] = "withheld"
+    limits: Limits = Limits()
+    prefix: str | None = None
+
+    @property
+    def address(self) -> str:
+        """The server's place for messages and logs: a URL without what may be secret in it, or the command's name."""
+        return shown_url(self.url) if self.url is not None else self.command[0]
+
+    def __repr__(self) -> str:
+        return f"ServerSettings({self.name!r}, {self.transport} {self.address!r})"
+
+
+class CacheSettings(Struct, frozen=True, kw_only=True):
+    """Where lists are kept between runs (None: only in memory), and for how long where a server gives no hint."""
+
+    path: Path | None = None
+    hintless: float = HINTLESS_SECONDS
+
+
+class Config(Struct, frozen=True, kw_only=True):
+    """All settings of a relay.
+
+    Attributes:
+        servers: By name, in the order of the file.
+        limits: Bounds for servers that set none of their own.
+        cache: Where and how long lists are kept.
+        lock: Where the lock file is, or None where there is none.
+        source: The file, for messages.
+        notes: What of the file was left out, one sentence each.
+    """
+
+    servers: dict[str, ServerSettings] = field(default_factory=dict)
+    limits: Limits = Limits()
+    cache: CacheSettings = CacheSettings()
+    lock: Path | None = None
+    source: str = "code"
+    notes: tuple[str, ...] = ()
+
+    def server(self, name: str) -> ServerSettings:
+        """The settings of a server.
+
+        Raises:
+            SettingWrong: There is none of this name.
+        """
+        if name in self.servers:
+            return self.servers[name]
+        known = f"It has {', '.join(map(repr, self.servers))}." if self.servers else "It has none."
+        raise SettingWrong(f"{self.source}: there is no server {name!r}. {known}", server=name)
+
+    def trusting(self, allow: Mapping[str, Any]) -> Config:
+        """The same with declarations for some servers, which a desktop client's file cannot hold.
+
+        Raises:
+            SettingWrong: There is no such server, or a declaration is none.
+        """
+        servers = dict(self.servers)
+        for name, names in allow.items():
+            servers[name] = replace(self.server(name), allow=declared(names))
+        return replace(self, servers=servers)
+
+
+def shown_url(url: str) -> str:
+    """A URL without user, query and fragment, which may hold secrets."""
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2]
+    return urlunsplit((parts.scheme, host, parts.path, "", ""))
