@@ -13,6 +13,9 @@ from typing import Any
 
 from mcprelay import Client, ToolError
 
+ANSWERS_ANYTHING = {"initialize", "sse-retry"}
+"""Scenarios whose server answers a request of any revision, so that a client cannot find out which one is meant."""
+
 Scenario = Callable[[Client], Awaitable[None]]
 SCENARIOS: dict[str, Scenario] = {}
 
@@ -129,12 +132,15 @@ async def main(url: str) -> None:
         auth, run = client_auth.credentials(name, context()), client_auth.run(name)
     if run is None:
         raise SystemExit(f"nothing is written for the scenario {name}")
-    handlers: dict[str, Any] = {
+    options: dict[str, Any] = {
+        "auth": auth,
         "on_elicit": fill_in,
         "on_sample": lambda _: "A sampled answer.",
         "on_roots": ["file:///conformance"],
     }
-    async with Client(url, auth=auth, **handlers) as client:
+    if name in ANSWERS_ANYTHING:
+        options["revision"] = os.environ["MCP_CONFORMANCE_PROTOCOL_VERSION"]
+    async with Client(url, **options) as client:
         await run(client)
 
 
