@@ -90,6 +90,7 @@ async def test_metadata_that_cannot_be_read_now_does_not_stop_a_refresh(make):
     assert issuer.token_requests[-1]["grant_type"] == "refresh_token"
 
 
+@pytest.mark.clause("auth.refresh-not-assumed")
 async def test_an_expired_token_without_a_refresh_token_is_left_to_the_server(make, clock):
     network, resource, issuer = world()
     issuer.grants = {"expires_in": 100}
@@ -236,6 +237,7 @@ async def test_metadata_without_an_endpoint_is_an_error_that_names_it(make, name
         await call(make(network).bind(MCP, sender=network), network)
 
 
+@pytest.mark.clause("auth-security.pkce-absent", "auth-security.pkce-verified")
 async def test_a_server_that_does_not_mention_pkce_is_refused_before_anyone_is_asked(make):
     network, _, issuer = world(None, Issuer(code_challenge_methods_supported=None))
     with pytest.raises(AuthorizationRequired, match=r'when you know that it does, set pkce="assumed"'):

@@ -25,6 +25,7 @@ def encoded(**members) -> bytes:
     return json.dumps(members).encode()
 
 
+@pytest.mark.clause("auth-discovery.both-mechanisms", "auth.discovery")
 @pytest.mark.parametrize(
     ("url", "places"),
     [
@@ -58,6 +59,9 @@ def test_the_place_that_the_challenge_names_comes_first_and_once():
     assert resource_places(parse(MCP), named=named) == (named, named + "/mcp")
 
 
+@pytest.mark.clause(
+    "auth-discovery.many-endpoints", "auth-discovery.order-with-path", "auth-discovery.order-without-path"
+)
 @pytest.mark.parametrize(
     ("issuer", "places"),
     [
@@ -183,6 +187,7 @@ def test_members_that_are_null_count_as_absent():
     assert read_resource(body, server=parse(MCP)).scopes_supported is None
 
 
+@pytest.mark.clause("auth-discovery.issuer-identical", "auth-discovery.issuer-mismatch-rejected")
 @pytest.mark.parametrize("issuer", [ISSUER + "/", ISSUER.upper(), ISSUER + ":443", "http://as.example.com", "x"])
 def test_an_issuer_is_compared_byte_for_byte(issuer: str):
     body = encoded(issuer=issuer)
@@ -191,6 +196,7 @@ def test_an_issuer_is_compared_byte_for_byte(issuer: str):
     assert read_server(body, issuer=issuer).issuer == issuer
 
 
+@pytest.mark.clause("auth-discovery.metadata-validated")
 @pytest.mark.parametrize(
     "endpoint", ["javascript:alert(1)", "/relative", "https://a.example/ b", "https://u@a.example/"]
 )
@@ -229,6 +235,7 @@ def test_a_page_is_no_document():
 # ---------------------------------------------------------------------------------------------- with requests
 
 
+@pytest.mark.clause("auth-discovery.both-mechanisms", "auth-discovery.www-authenticate")
 async def test_the_place_in_the_challenge_is_the_only_one_asked_when_it_is_good(make):
     resource = Resource()
     resource.places = ["/custom/metadata.json"]
@@ -238,6 +245,7 @@ async def test_the_place_in_the_challenge_is_the_only_one_asked_when_it_is_good(
     assert network.sent_to("/.well-known/oauth-protected-resource") == []
 
 
+@pytest.mark.clause("auth-discovery.both-mechanisms")
 async def test_without_a_place_in_the_challenge_the_path_is_asked_and_the_root_left_alone(make):
     resource = Resource()
     resource.challenge = "Bearer"
@@ -248,6 +256,7 @@ async def test_without_a_place_in_the_challenge_the_path_is_asked_and_the_root_l
     ]
 
 
+@pytest.mark.clause("auth-discovery.www-authenticate")
 @pytest.mark.parametrize("challenge", [None, "Bearer", 'Bearer realm="x"', "Negotiate, Bearer", "%%% nonsense"])
 async def test_the_root_is_asked_last(make, challenge):
     resource = Resource(resource="https://mcp.example.com")
@@ -302,6 +311,7 @@ async def test_a_page_that_a_server_answers_for_every_path_is_passed_over(make):
     assert (await call(make(network).bind(MCP, sender=network), network)).status == 200
 
 
+@pytest.mark.clause("auth-discovery.issuer-mismatch-unused")
 async def test_metadata_of_another_issuer_is_passed_over_and_never_used(make):
     issuer = Issuer("https://as.example.com/tenant1")
     issuer.places = ["/tenant1/.well-known/openid-configuration"]

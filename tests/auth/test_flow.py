@@ -75,6 +75,7 @@ def test_an_answer_with_the_right_state_gives_its_code():
     assert answer(question(), callback()) == "abc"
 
 
+@pytest.mark.clause("auth.iss-validated", "auth.iss-not-normalized")
 @pytest.mark.parametrize(
     ("advertised", "iss", "refused"),
     [
@@ -100,6 +101,7 @@ def test_the_issuer_of_an_answer_is_compared_as_the_table_says(advertised, iss, 
             answer(question(iss_supported=advertised), url)
 
 
+@pytest.mark.clause("auth.iss-error")
 def test_an_error_of_another_issuer_is_not_shown():
     with pytest.raises(Rejected) as caught:
         answer(
@@ -122,6 +124,7 @@ def test_an_error_of_the_server_itself_is_shown_cleaned():
     assert caught.value.error.error == "access_denied"
 
 
+@pytest.mark.clause("auth-security.state")
 @pytest.mark.parametrize("state", ["", "s", "S" * 43, "s" * 44])
 def test_an_answer_with_another_state_is_refused(state: str):
     with pytest.raises(Rejected, match="state"):
@@ -164,6 +167,7 @@ def test_scopes_are_taken_once_and_in_order():
     assert scopes(None) == ()
 
 
+@pytest.mark.clause("auth.scope-order")
 @pytest.mark.parametrize(
     ("given", "chosen"),
     [
@@ -195,6 +199,7 @@ def test_a_server_that_does_not_say_that_it_supports_pkce_is_refused_unless_assu
     assert pkce_refusal(metadata(code_challenge_methods_supported=("plain", "S256")), policy="advertised") is None
 
 
+@pytest.mark.clause("auth-security.s256")
 @pytest.mark.parametrize("policy", ["advertised", "assumed"])
 @pytest.mark.parametrize("methods", [("plain",), ()])
 def test_a_server_without_s256_is_refused_whatever_is_assumed(methods, policy):

@@ -260,6 +260,7 @@ async def test_credentials_that_cannot_be_registered_are_asked_for_by_name(make)
         await call(make(network).bind(MCP, sender=network), network)
 
 
+@pytest.mark.clause("auth-registration.redirect-refused", "auth-registration.redirect-refused-error")
 async def test_a_refused_registration_names_the_redirect_uri_and_the_type(make):
     network, _, issuer = world()
     issuer.register = lambda request: answer(400, {"error": "invalid_redirect_uri", "error_description": "no http"})

@@ -10,6 +10,7 @@ from mcprelay.ports import Request
 from tests.auth.world import ISSUER, MCP, Issuer, Resource, World, answer, call, form, header, world
 
 
+@pytest.mark.clause("auth.http", "auth.resource-metadata-used")
 async def test_a_refused_call_is_sent_again_with_a_token(make):
     network, resource, _issuer = world()
     outcome = await call(make(network).bind(MCP, sender=network), network)
@@ -41,6 +42,15 @@ async def test_the_next_call_shows_the_token_at_once(make):
     assert len(network.requests) == before + 1
 
 
+@pytest.mark.clause(
+    "auth.resource-indicator",
+    "auth.resource-both",
+    "auth.resource-canonical",
+    "auth.resource-specific",
+    "auth.resource-case",
+    "auth-security.resource",
+    "auth-security.resource-used",
+)
 async def test_resource_is_sent_byte_for_byte_in_both_requests(make):
     odd = "https://MCP.example.com:443/mcp"
     network = World()
@@ -55,6 +65,7 @@ async def test_resource_is_sent_byte_for_byte_in_both_requests(make):
     assert issuer.token_requests[0]["resource"] == odd
 
 
+@pytest.mark.clause("auth-registration.application-type", "auth-registration.native", "auth.refresh-grant")
 async def test_the_registration_says_native_and_asks_for_refresh_tokens(make):
     network, _, issuer = world()
     await call(
@@ -90,6 +101,7 @@ async def test_two_clients_of_one_oauth_share_the_login(make):
 # ------------------------------------------------------------------------------------------------------------ renewal
 
 
+@pytest.mark.clause("auth.resource-always", "auth.token-rules")
 async def test_a_token_about_to_expire_is_renewed_before_it_is_shown(make, clock):
     network, resource, issuer = world()
     credentials = make(network).bind(MCP, sender=network)
@@ -275,6 +287,12 @@ async def test_a_refreshed_token_that_is_refused_means_asking_anew(make):
 # ------------------------------------------------------------------------------------------------ whose credentials
 
 
+@pytest.mark.clause(
+    "auth-discovery.separate-state",
+    "auth-registration.not-reused",
+    "auth-registration.registered-again",
+    "auth.token-foreign",
+)
 async def test_another_authorization_server_gets_a_registration_of_its_own(make):
     old, new = Issuer(), Issuer("https://new.example.com")
     network, resource, _ = world(None, old, new)
@@ -300,6 +318,7 @@ async def test_registrations_of_two_servers_with_one_issuer_are_one(make):
     assert len(issuer.registrations) == 1
 
 
+@pytest.mark.clause("auth-registration.static")
 async def test_credentials_registered_by_hand_are_used_and_nothing_is_registered(make):
     issuer = Issuer(token_endpoint_auth_methods_supported=["client_secret_basic"])
     network, _, _ = world(None, issuer)
@@ -309,6 +328,7 @@ async def test_credentials_registered_by_hand_are_used_and_nothing_is_registered
     assert header(network.sent_to("/token")[0], "authorization") == "Basic YnklMjBoYW5kOnNlJTNBY3JldCUyRiUyQg=="
 
 
+@pytest.mark.clause("auth-discovery.no-shared-credentials", "auth-registration.mismatch-error")
 async def test_credentials_of_another_issuer_are_refused_before_they_are_shown(make):
     network, _, issuer = world()
     client = Registered(client_id="by hand", client_secret="s3cr3t-text", issuer="https://elsewhere.example")
@@ -317,6 +337,7 @@ async def test_credentials_of_another_issuer_are_refused_before_they_are_shown(m
     assert issuer.questions == []
 
 
+@pytest.mark.clause("auth-registration.bound")
 async def test_credentials_without_an_issuer_stay_with_the_first_one(make):
     old, new = Issuer(), Issuer("https://new.example.com")
     network, resource, _ = world(None, old, new)
@@ -331,6 +352,9 @@ async def test_credentials_without_an_issuer_stay_with_the_first_one(make):
     assert new.token_requests == []
 
 
+@pytest.mark.clause(
+    "auth-registration.cimd", "auth-registration.cimd-rules", "auth-registration.cimd-advertised", "auth.cimd"
+)
 async def test_a_client_document_is_used_where_it_is_read_and_only_there(make):
     document = "https://app.example.com/client.json"
     reads = Issuer(client_id_metadata_document_supported=True)
@@ -382,6 +406,7 @@ def insufficient(scope: str, status: int = 403):
     return answer(status, {}, www_authenticate=f'Bearer error="insufficient_scope", scope="{scope}"')
 
 
+@pytest.mark.clause("auth.scope-union", "auth.step-up", "auth.step-up-user")
 async def test_a_step_up_asks_for_the_union_of_scopes(make):
     network, resource, issuer = world()
     resource.challenge = 'Bearer scope="files:read"'
@@ -402,6 +427,7 @@ async def test_the_union_survives_a_restart(make):
     assert issuer.questions[-1]["scope"] == "files:read files:write"
 
 
+@pytest.mark.clause("auth.step-up-limit", "auth.step-up-tracked")
 async def test_step_up_ends_after_three_attempts_and_stays_ended_for_a_while(make, clock):
     network, resource, issuer = world()
     resource.challenge = 'Bearer scope="admin"'
@@ -467,6 +493,7 @@ async def test_scopes_that_an_issuer_no_longer_knows_are_forgotten(make):
 # ------------------------------------------------------------------------------------------------- where tokens may go
 
 
+@pytest.mark.clause("auth-security.communication")
 async def test_plain_http_to_another_machine_is_refused_when_the_client_is_made(make):
     with pytest.raises(ConfigurationError, match=r"insecure_hosts=\['mcp\.example\.com'\]"):
         make(World()).bind("http://mcp.example.com/mcp", sender=World())
@@ -496,12 +523,14 @@ async def test_a_redirect_of_the_token_endpoint_is_not_followed(make):
     assert network.sent_to("evil.example") == []
 
 
+@pytest.mark.clause("auth-security.https-endpoints")
 async def test_an_issuer_over_plain_http_is_refused(make):
     network, _, _ = world(Resource(issuer="http://as.example.com"))
     with pytest.raises(AuthorizationRequired, match="plain http to another machine"):
         await call(make(network).bind(MCP, sender=network), network)
 
 
+@pytest.mark.clause("auth.security", "auth-security.considered", "auth-security.best-practices")
 @pytest.mark.parametrize(
     ("address", "leads_to"),
     [
@@ -533,6 +562,7 @@ async def test_addresses_that_are_not_public_are_refused_wherever_metadata_names
 # ------------------------------------------------------------------------------------------------------------ secrets
 
 
+@pytest.mark.clause("auth.refresh-confidential")
 async def test_no_secret_is_in_any_repr_or_error(make, clock):
     issuer = Issuer(token_endpoint_auth_methods_supported=["client_secret_post"])
     network, resource, _ = world(None, issuer)

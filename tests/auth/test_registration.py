@@ -26,6 +26,7 @@ def metadata(*methods: str, **more) -> ServerMetadata:
     return ServerMetadata(issuer=ISSUER, token_endpoint_auth_methods_supported=methods or None, **more)
 
 
+@pytest.mark.clause("auth-registration.native", "auth-registration.web")
 @pytest.mark.parametrize(
     ("uris", "kind"),
     [
@@ -41,6 +42,7 @@ def test_the_application_type_follows_from_the_redirect_uris(uris, kind):
     assert application_type(uris) == kind
 
 
+@pytest.mark.clause("auth-registration.cimd-client-id")
 @pytest.mark.parametrize(
     "url",
     [

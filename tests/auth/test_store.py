@@ -46,6 +46,7 @@ async def test_a_store_shows_nothing_of_what_it_keeps(store):
     assert "s3cr3t" not in repr(store)
 
 
+@pytest.mark.clause("auth-security.storage")
 @posix
 async def test_the_file_and_its_folder_are_its_owners_alone(file):
     old = os.umask(0)

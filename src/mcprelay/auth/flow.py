@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from msgspec import Struct
 
+from mcprelay.auth.address import insecure, parse
 from mcprelay.auth.discovery import ServerMetadata
 from mcprelay.auth.failure import OAuthError, clean, shown
 from mcprelay.auth.jws import digest
@@ -97,6 +98,18 @@ def pkce_refusal(metadata: ServerMetadata, *, policy: Literal["advertised", "ass
 
 
 # ------------------------------------------------------------------------------------------------------- the question
+
+
+def redirect_refusal(uri: str) -> str | None:
+    """Why nobody may be sent back to a URI, or None when they may.
+
+    "All redirect URIs MUST be either `localhost` or use HTTPS."
+    """
+    try:
+        reason = insecure(parse(uri))
+    except ValueError as error:
+        reason = str(error)
+    return reason
 
 
 class Question(Struct, frozen=True, kw_only=True):

@@ -15,6 +15,7 @@ from mcprelay.auth.endpoint import REGISTRATION_STEP, TOKEN_STEP, TokenEndpoint,
 from mcprelay.auth.failure import StepFailed, clean, shown
 from mcprelay.auth.record import Record
 from mcprelay.auth.registration import Registration
+from mcprelay.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -171,6 +172,10 @@ class Negotiation:
         await self._check_authorization_endpoint(server)
         known = await self._vault.registration(server.issuer, name=self._settings.client_name)
         async with self._settings.interaction.open(known.redirect_uris if known else ()) as conversation:
+            if (reason := flow.redirect_refusal(conversation.redirect_uri)) is not None:
+                raise ConfigurationError(
+                    f"redirect_uri={conversation.redirect_uri!r} {reason}; it must be https, or http on this machine"
+                )
             client = await self._client(
                 server,
                 redirect_uri=conversation.redirect_uri,
