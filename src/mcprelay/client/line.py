@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from mcprelay.ports import Channel
     from mcprelay.revisions import Revision
 
+_HASTY = ("send_nowait", "room", "congested", "handed", "lost")
+"""What a channel may have beyond the port (see `mcprelay.stdio.LineChannel`): then no task is needed to send."""
+
 _ID_IN_HEAD = re.compile(rb'"id"\s*:\s*(\d{1,20})\s*[,}]')
 
 
@@ -49,9 +52,9 @@ class Line(Link):
         self.remembered = remembered
         self._outbox: deque[tuple[Pending | None, bytes]] = deque()
         self._idle: asyncio.Future[None] | None = None
-        self._sent = 0
         self._numbers: dict[int | str, int] = {}
-        self._send_nowait = getattr(channel, "send_nowait", None)
+        hasty = all(hasattr(channel, power) for power in _HASTY)
+        self._send_nowait: Any = getattr(channel, "send_nowait") if hasty else None  # noqa: B009 - not of every channel
         self._reader: asyncio.Task[None] | None = None
         self._writer: asyncio.Task[None] | None = None
         self._closing: asyncio.Future[None] | None = None
@@ -212,19 +215,65 @@ class Line(Link):
     def _put(self, pending: Pending | None, data: bytes) -> None:
         """Hand a message over at once where the channel takes it, else put it into the outbox."""
         if self._send_nowait is not None and not self._outbox and not self.channel.congested:  # type: ignore[attr-defined]
-            try:
-                number = self._send_nowait(data)
-            except NotSent as error:
-                self._unsent(pending, error)
-                return
-            self._counted(pending, number)
+            self._put_now(pending, data)
             return
         self._outbox.append((pending, data))
         if self._idle is not None and not self._idle.done():
             self._idle.set_result(None)
 
-    def _counted(self, pending: Pending | None, number: int) -> None:
-        self._sent = number
+    async def _write(self) -> None:
+        while True:
+            while self._outbox:
+                await (self._send_in_turn() if self._send_nowait is None else self._send_with_room())
+            self._idle = self.loop.create_future()
+            await self._idle
+
+    async def _send_with_room(self) -> None:
+        """Send what has not been given up by the time that the channel takes it."""
+        channel: Any = self.channel
+        try:
+            await channel.room()
+        except NotSent as error:
+            while self._outbox:
+                self._unsent(self._outbox.popleft()[0], error)
+            return
+        while (waiting := self._next()) is not None:
+            self._put_now(*waiting)
+            if channel.congested:
+                return
+
+    async def _send_in_turn(self) -> None:
+        waiting = self._next()
+        if waiting is None:
+            return
+        pending, data = waiting
+        if pending is not None:
+            pending.evidence = Evidence.MAYBE_SENT
+        try:
+            await self.channel.send(data)
+        except NotSent as error:
+            self._unsent(pending, error)
+        except CallFailed as error:  # this message alone was refused: the channel goes on
+            if pending is not None and self.peer.pending.pop(pending.id, None) is not None:
+                self._fail(pending.slot, error)
+        except Exception as error:  # noqa: BLE001 - a channel may be anybody's, and any failure breaks it
+            self._reason = f"the channel broke while sending ({error!r})"
+            await self._end()
+
+    def _next(self) -> tuple[Pending | None, bytes] | None:
+        """The next message that waits. A call that was given up while it waited is passed over, and never leaves."""
+        while self._outbox:
+            pending, data = self._outbox.popleft()
+            if pending is None or self.peer.pending.get(pending.id) is pending:
+                return pending, data
+        return None
+
+    def _put_now(self, pending: Pending | None, data: bytes) -> None:
+        try:
+            number = self._send_nowait(data)
+        except NotSent as error:
+            self._unsent(pending, error)
+            return
         if pending is not None:
             pending.evidence = Evidence.MAYBE_SENT
             self._numbers[pending.id] = number
@@ -234,32 +283,6 @@ class Line(Link):
             pending.evidence = Evidence.NOT_SENT
             call: Call = pending.slot
             self._fail(call, failure.lost(call, Evidence.NOT_SENT, str(error), **self._process()))
-
-    async def _write(self) -> None:
-        while True:
-            while self._outbox:
-                pending, data = self._outbox[0]
-                if pending is not None and self.peer.pending.get(pending.id) is not pending:
-                    self._outbox.popleft()  # given up while it waited: it never leaves
-                    continue
-                await self._send(pending, data)
-            self._idle = self.loop.create_future()
-            await self._idle
-
-    async def _send(self, pending: Pending | None, data: bytes) -> None:
-        self._outbox.popleft()
-        self._counted(pending, self._sent + 1)
-        try:
-            await self.channel.send(data)
-        except NotSent as error:
-            self._sent -= 1
-            self._unsent(pending, error)
-        except CallFailed as error:  # this message alone was refused: the channel goes on
-            if pending is not None and self.peer.pending.pop(pending.id, None) is not None:
-                self._fail(pending.slot, error)
-        except Exception as error:  # noqa: BLE001 - a channel may be anybody's, and any failure breaks it
-            self._reason = f"the channel broke while sending ({error!r})"
-            await self._end()
 
     def _evidence(self, pending: Pending) -> Evidence:
         """What is known of a request: one that a broken channel still holds will never leave."""

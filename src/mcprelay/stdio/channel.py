@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 
-from mcprelay.errors import LocalFault
+from mcprelay.errors import LocalFault, NotSent
 from mcprelay.stdio.line import MESSAGE_BYTES, Line, Splitter
 from mcprelay.stdio.outlet import HIGH_WATER, Outlet
 from mcprelay.stdio.source import Source, open_source
@@ -24,7 +24,7 @@ FLUSH_SECONDS = 1.0
 class LineChannel:
     """A `Channel` over two descriptors, which belong to it from now on. One socket serves both ways if duplicated.
 
-    Beside the port it offers what a driver in a hurry needs: `send_nowait`, `handed` and `congested`.
+    Beside the port it offers what a driver in a hurry needs: `send_nowait`, `room`, `handed` and `congested`.
     """
 
     def __init__(
@@ -133,6 +133,17 @@ class LineChannel:
             NotSent: No byte of the message left, and none will.
         """
         return self._outlet.put(data)
+
+    async def room(self) -> None:
+        """Wait until `send` would not suspend: what is sent in the same turn of the loop is taken at once.
+
+        Raises:
+            NotSent: The channel broke meanwhile.
+        """
+        if self._outlet.congested:
+            await self._outlet.room()
+            if self._outlet.lost is not None:
+                raise NotSent(f"not sent: {self._outlet.lost}")
 
     @property
     def congested(self) -> bool:
