@@ -1,0 +1,29 @@
+"""The `mcprelay` command.
+
+This module secures the standard streams of a server before anything else is imported: whatever an import prints must
+not reach the client. What the commands do is in `command`; nothing of the product imports this package.
+"""
+
+from __future__ import annotations
+
+import sys
+
+SERVE = "serve"
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Run the command line and end the process with an exit code (see `exit.Exit`)."""
+    words = sys.argv[1:] if argv is None else argv
+    if _speaks_on_standard_streams(words):
+        from mcprelay.stdio.descriptor import secure
+
+        secure()
+    from mcprelay.cli.app import run
+
+    sys.exit(run(words))
+
+
+def _speaks_on_standard_streams(words: list[str]) -> bool:
+    if words[:1] != [SERVE]:
+        return False
+    return not any(word in ("-h", "--help", "--version") or word.split("=")[0] == "--http" for word in words)

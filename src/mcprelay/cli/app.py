@@ -1,0 +1,184 @@
+"""The commands, their help, and how they end."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import os
+import sys
+from typing import Annotated
+
+from cyclopts import App, CycloptsError, Parameter
+
+from mcprelay import __version__
+from mcprelay.cli import show
+from mcprelay.cli.exit import Exit, explain
+from mcprelay.cli.option import Options
+from mcprelay.cli.target import marked
+
+_PLAIN = Options()
+
+HELP = """Serve Python to any MCP client, and call any MCP server.
+
+TARGET is a URL, a .py file or module:server, a server's name in mcprelay.toml, or a command behind --, as in
+
+    mcprelay tools -- npx -y @modelcontextprotocol/server-everything
+"""
+CODES = "Exit codes: " + "; ".join(f"{code.value} {code.meaning}" for code in Exit) + "."
+
+app = App(name="mcprelay", help=HELP, help_epilogue=CODES, version=__version__, help_format="plaintext")
+
+
+def run(words: list[str]) -> Exit:
+    """Run a command line, and say how it ended."""
+    as_json = "--json" in words
+    try:
+        command, bound, _ = app.parse_args(_arranged(words), exit_on_error=False, print_error=False)
+        outcome = command(*bound.args, **bound.kwargs)
+        if inspect.iscoroutine(outcome):
+            outcome = asyncio.run(outcome)
+        sys.stdout.flush()
+        return outcome if isinstance(outcome, Exit) else Exit.DONE
+    except KeyboardInterrupt:
+        return Exit.INTERRUPTED
+    except BrokenPipeError:  # whoever read the answer has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return Exit.DONE
+    except CycloptsError as error:
+        show.say(f"mcprelay: {' '.join(str(error).split())} (--help tells more)")
+        return Exit.USAGE
+    except Exception as error:
+        if os.environ.get("MCPRELAY_DEBUG"):
+            raise
+        failure = explain(error)
+        show.failed(failure, json=as_json)
+        return failure.code
+
+
+def _arranged(words: list[str]) -> list[str]:
+    """A command behind `--` takes the place of the target, which is the first word after the command's name."""
+    if "--" not in words or not words or words[0] not in _CALLING:
+        return words
+    at = words.index("--")
+    return [words[0], marked(words[at + 1 :]), *words[1:at]]
+
+
+_CALLING = ("tools", "resources", "prompts", "call", "read", "prompt", "complete", "listen")
+
+
+@app.command
+def serve(
+    source: str,
+    /,
+    *,
+    http: str | None = None,
+    path: str = "/mcp",
+    allow_unauthenticated: Annotated[bool, Parameter(negative="")] = False,
+) -> Exit:
+    """Serve the Server in a file or module: over standard input and output, or over HTTP.
+
+    Args:
+        source: A .py file with one Server in it, file.py:name, or package.module:name.
+        http: HOST:PORT to serve over HTTP at; port 0 takes a free one.
+        path: Where the endpoint is, over HTTP.
+        allow_unauthenticated: Let a server without auth be reached from other machines.
+    """
+    from mcprelay.cli.serve import serve_http, serve_stdio
+
+    if http is None:
+        return serve_stdio(source)
+    return serve_http(source, http, path=path, allow_unauthenticated=allow_unauthenticated)
+
+
+@app.command
+async def tools(target: str, /, *, options: Options = _PLAIN) -> None:
+    """List a server's tools."""
+    from mcprelay.cli import calling
+
+    await calling.tools(target, options)
+
+
+@app.command
+async def resources(target: str, /, *, options: Options = _PLAIN) -> None:
+    """List a server's resources and resource templates."""
+    from mcprelay.cli import calling
+
+    await calling.resources(target, options)
+
+
+@app.command
+async def prompts(target: str, /, *, options: Options = _PLAIN) -> None:
+    """List a server's prompts."""
+    from mcprelay.cli import calling
+
+    await calling.prompts(target, options)
+
+
+@app.command
+async def call(target: str, tool: str, /, *words: str, arguments: str | None = None, options: Options = _PLAIN) -> None:
+    """Call a tool with key=value words, whose types are those of the tool's schema.
+
+    Args:
+        tool: The tool's name.
+        words: The arguments, key=value. A list is JSON, or the key several times.
+        arguments: All arguments as one JSON object; key=value words go over it.
+    """
+    from mcprelay.cli import calling
+
+    await calling.call(target, tool, words, arguments, options)
+
+
+@app.command
+async def read(target: str, uri: str, /, *, options: Options = _PLAIN) -> None:
+    """Read a resource.
+
+    Args:
+        uri: The resource's URI.
+    """
+    from mcprelay.cli import calling
+
+    await calling.read(target, uri, options)
+
+
+@app.command
+async def prompt(target: str, name: str, /, *words: str, options: Options = _PLAIN) -> None:
+    """Get a prompt.
+
+    Args:
+        name: The prompt's name.
+        words: Its arguments, key=value.
+    """
+    from mcprelay.cli import calling
+
+    await calling.prompt(target, name, words, options)
+
+
+@app.command
+async def complete(
+    target: str, reference: str, argument: str, value: str = "", /, *words: str, options: Options = _PLAIN
+) -> None:
+    """Complete an argument of a prompt, or a variable of a resource template.
+
+    Args:
+        reference: The prompt's name, or the template as it is listed.
+        argument: The argument's name.
+        value: What is typed so far.
+        words: The other arguments that are known already, key=value.
+    """
+    from mcprelay.cli import calling
+
+    await calling.complete(target, reference, argument, value, words=words, options=options)
+
+
+@app.command
+async def listen(
+    target: str, /, *, update: Annotated[tuple[str, ...], Parameter(negative="")] = (), options: Options = _PLAIN
+) -> Exit:
+    """Print a server's changes as they happen, until Ctrl-C.
+
+    Args:
+        update: The URI of a resource whose changes matter. May be repeated.
+    """
+    from mcprelay.cli import calling
+
+    return await calling.listen(target, update, options)

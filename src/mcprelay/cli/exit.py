@@ -1,0 +1,90 @@
+"""How a command ends: its exit code, and one sentence for what went wrong.
+
+Knows the exception tree. The codes are documented in the help of the command, and do not change.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+from msgspec import Struct
+
+from mcprelay.errors import CallFailed, ConfigurationError, Evidence, MCPRelayError, NeedsInput, ToolError
+
+_LAST_LINES = 10
+
+
+class Exit(enum.IntEnum):
+    """Exit codes. A script may repeat what ended with `UNREACHED`; what ended with `UNKNOWN` may have run."""
+
+    DONE = 0
+    REFUSED = 1
+    USAGE = 2
+    UNREACHED = 3
+    UNKNOWN = 4
+    ASKED = 5
+    INTERRUPTED = 130
+
+    @property
+    def meaning(self) -> str:
+        """What the code says."""
+        return _MEANINGS[self]
+
+
+_MEANINGS = {
+    Exit.DONE: "it worked",
+    Exit.REFUSED: "the server, or the tool, said no",
+    Exit.USAGE: "the command, a file or a setting is wrong",
+    Exit.UNREACHED: "there was no connection; nothing was sent",
+    Exit.UNKNOWN: "there was no answer; it may have been carried out",
+    Exit.ASKED: "the server asked something, and nobody was there to answer",
+    Exit.INTERRUPTED: "it was interrupted",
+}
+
+
+class Failure(Struct, frozen=True):
+    """What went wrong.
+
+    Attributes:
+        code: How the process ends.
+        sentence: For a person.
+        facts: For a program.
+    """
+
+    code: Exit
+    sentence: str
+    facts: dict[str, Any]
+
+
+def explain(error: Exception) -> Failure:
+    """What an exception of the package means for whoever ran the command."""
+    facts: dict[str, Any] = {"kind": type(error).__name__, "message": str(error)}
+    if isinstance(error, CallFailed):
+        facts["evidence"] = str(error.evidence)
+        facts |= {name: getattr(error, name) for name in ("status", "code", "exit_code") if hasattr(error, name)}
+    return Failure(_code(error), _sentence(error), facts)
+
+
+def _code(error: Exception) -> Exit:
+    if isinstance(error, ConfigurationError):
+        return Exit.USAGE
+    if isinstance(error, NeedsInput):
+        return Exit.ASKED
+    if isinstance(error, CallFailed):
+        by_evidence = {Evidence.NOT_SENT: Exit.UNREACHED, Evidence.MAYBE_SENT: Exit.UNKNOWN}
+        return by_evidence.get(error.evidence, Exit.REFUSED)
+    if isinstance(error, MCPRelayError):
+        return Exit.REFUSED
+    return Exit.USAGE if isinstance(error, OSError) else Exit.REFUSED
+
+
+def _sentence(error: Exception) -> str:
+    if isinstance(error, ToolError):
+        return f"the tool said no: {error}"
+    if isinstance(error, CallFailed) and error.stderr.strip():
+        last = error.stderr.rstrip().splitlines()[-_LAST_LINES:]
+        return "\n    ".join([f"{error}. The server's last words:", *last])
+    if isinstance(error, MCPRelayError):
+        return str(error)
+    return f"{type(error).__name__}: {error}"

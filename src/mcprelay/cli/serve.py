@@ -1,0 +1,72 @@
+"""Serving somebody's `Server` from the command line."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from typing import TYPE_CHECKING, Any
+
+from mcprelay.cli.exit import Exit
+from mcprelay.cli.source import find_server
+from mcprelay.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from mcprelay.server import Server
+
+EXIT_SECONDS = 1.0
+"""How long a server over stdio may take to exit when it is done, whatever threads its handlers left behind."""
+
+
+def serve_stdio(source: str) -> Exit:
+    """Serve over standard input and output until the client ends it."""
+    server = find_server(source)
+    if sys.__stdin__ is not None and _is_terminal():
+        hint = "A client starts this command and speaks with it. To be reached over HTTP: --http 127.0.0.1:8000"
+        print(f"{server.info.name} speaks MCP on standard input and output. {hint}", file=sys.stderr)
+    server.run()
+    from mcprelay.stdio.server import exit_within
+
+    exit_within(EXIT_SECONDS)
+    return Exit.DONE
+
+
+def _is_terminal() -> bool:
+    import os
+
+    from mcprelay.stdio.descriptor import secure
+
+    descriptors = secure()
+    try:
+        return os.isatty(descriptors.reads)
+    finally:
+        descriptors.release()
+
+
+def serve_http(source: str, address: str, **options: Any) -> Exit:
+    """Serve over HTTP until it is interrupted."""
+    host, port = _parsed(address)
+    server = find_server(source)
+    from mcprelay.server.running import fastest_loop
+
+    with asyncio.Runner(loop_factory=fastest_loop()) as runner:
+        runner.run(_serve_http(server, host=host, port=port, **options))
+    return Exit.DONE
+
+
+async def _serve_http(server: Server, **options: Any) -> None:
+    ended = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, ended.set)
+    async with server.serve("http", **options) as running:
+        print(f"{server.info.name} is served at {running.url} (Ctrl-C ends it)", file=sys.stderr, flush=True)
+        await ended.wait()
+
+
+def _parsed(address: str) -> tuple[str, int]:
+    """Host and port of `HOST:PORT`, `:PORT` or `PORT`; the host is this machine unless given."""
+    host, _, port = address.rpartition(":")
+    if not port.isdecimal() or not int(port) < 2**16:
+        raise ConfigurationError(f"--http {address!r}: write HOST:PORT, as in 127.0.0.1:8000")
+    return host.strip("[]") or "127.0.0.1", int(port)

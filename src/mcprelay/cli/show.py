@@ -1,0 +1,228 @@
+"""Answers on the screen, for people or as JSON.
+
+What a server says is untrusted: on a terminal everything is made visible, and nothing of it is obeyed. Into a pipe or a
+file texts go as they are.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from mcprelay.types import Audio, EmbeddedResource, Image, ResourceLink, Text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from rich.console import Console
+
+    from mcprelay.cli.exit import Failure
+    from mcprelay.client.outcome import Block, Result
+    from mcprelay.types import (
+        Completion,
+        GetPromptResult,
+        Prompt,
+        ReadResourceResult,
+        Resource,
+        ResourceContents,
+        ResourceTemplate,
+        Tool,
+    )
+
+
+def safe(text: str) -> str:
+    """A server's text as it may be shown here."""
+    if not sys.stdout.isatty():
+        return text
+    from mcprelay.relay.reveal import reveal
+
+    return reveal(text)
+
+
+def console() -> Console:
+    """The terminal, or whatever standard output is."""
+    from rich.console import Console
+
+    return Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
+
+
+def as_json(value: Any) -> None:
+    """Print a value as JSON: what the server said, where it is known as it came."""
+    sys.stdout.write(msgspec.json.format(_encoded(value), indent=2).decode() + "\n")
+
+
+def as_json_line(value: Any) -> None:
+    """The same on one line, at once."""
+    sys.stdout.write(_encoded(value).decode() + "\n")
+    sys.stdout.flush()
+
+
+def _encoded(value: Any) -> bytes:
+    return msgspec.json.encode(_plain(value))
+
+
+def _plain(value: Any) -> Any:
+    raw = getattr(value, "raw", None)
+    if raw is not None:
+        return raw
+    if isinstance(value, tuple | list):
+        return [_plain(item) for item in value]
+    return {key: _plain(item) for key, item in value.items()} if isinstance(value, dict) else value
+
+
+# ---------------------------------------------------------------------------------------------------------------- lists
+
+
+def tools(found: Sequence[Tool]) -> None:
+    """Each tool: its name and arguments, what it does, what they mean."""
+    for tool in found:
+        schema, out = tool.input_schema, console()
+        required = schema.get("required")
+        needed = required if isinstance(required, list) else []
+        properties = schema.get("properties")
+        fields = properties if isinstance(properties, dict) else {}
+        out.print(safe(tool.name), style="bold", end="")
+        words = [
+            f"{name}={_kind(field)}" if name in needed else f"[{name}={_kind(field)}]" for name, field in fields.items()
+        ]
+        out.print(safe("".join(f" {word}" for word in words)))
+        _indented(tool.description or tool.title)
+        for name, field in fields.items():
+            if isinstance(field, dict) and isinstance(field.get("description"), str):
+                _indented(f"{name}: {field['description']}", depth=8)
+    _count(found, "tool")
+
+
+def _kind(field: Any) -> str:
+    if not isinstance(field, dict):
+        return "any"
+    if isinstance(field.get("enum"), list):
+        return "|".join(map(str, field["enum"]))
+    said = field.get("type")
+    branches = field.get("anyOf") or field.get("oneOf")
+    if said is None and isinstance(branches, list):
+        return "|".join(dict.fromkeys(_kind(branch) for branch in branches))
+    return "|".join(map(str, said)) if isinstance(said, list) else str(said or "any")
+
+
+def resources(found: Sequence[Resource], templates: Sequence[ResourceTemplate]) -> None:
+    """Each resource and template: its URI, what it is."""
+    for uri, each in [(one.uri, one) for one in found] + [(one.uri_template, one) for one in templates]:
+        out = console()
+        out.print(safe(uri), style="bold", end="")
+        out.print(safe("  " + "  ".join(filter(None, [each.title or each.name, each.mime_type]))))
+        _indented(each.description)
+    _count(found, "resource")
+    if templates:
+        _count(templates, "template")
+
+
+def prompts(found: Sequence[Prompt]) -> None:
+    """Each prompt: its name and arguments, what it is for."""
+    for prompt in found:
+        out = console()
+        arguments = prompt.arguments or ()
+        out.print(safe(prompt.name), style="bold", end="")
+        words = [f"{one.name}=…" if one.required else f"[{one.name}=…]" for one in arguments]
+        out.print(safe("".join(f" {word}" for word in words)))
+        _indented(prompt.description or prompt.title)
+        for one in arguments:
+            if one.description:
+                _indented(f"{one.name}: {one.description}", depth=8)
+    _count(found, "prompt")
+
+
+def _indented(text: str | None, *, depth: int = 4) -> None:
+    for line in safe(text or "").strip().splitlines():
+        console().print(" " * depth + line if line.strip() else "")
+
+
+def _count(found: Sequence[Any], noun: str) -> None:
+    if sys.stdout.isatty() or not found:
+        number = len(found) or "no"
+        print(f"{number} {noun}{'' if len(found) == 1 else 's'}", file=sys.stderr)
+
+
+def warnings(texts: Iterable[str]) -> None:
+    """What was wrong with a list."""
+    for text in texts:
+        say(f"warning: {text}")
+
+
+# -------------------------------------------------------------------------------------------------------------- answers
+
+
+def result(answer: Result[Any]) -> None:
+    """What a tool answered: its text, or its value where it said nothing else."""
+    if answer.content:
+        blocks(answer.content)
+    elif answer.structured is not msgspec.UNSET:
+        as_json(answer.structured)
+
+
+def blocks(content: Iterable[Block]) -> None:
+    """Content: texts as they are, a note for anything else."""
+    for block in content:
+        print(safe(block.text) if isinstance(block, Text) else _note(block))
+
+
+def _note(block: Any) -> str:
+    if isinstance(block, Image | Audio):
+        return f"[{type(block).__name__.lower()}: {safe(block.mime_type)}, {len(block.data):,} bytes]"
+    if isinstance(block, ResourceLink):
+        return f"[link: {safe(block.uri)}  {safe(block.title or block.name)}]"
+    if isinstance(block, EmbeddedResource):
+        resource = block.resource
+        return safe(resource.text) if resource.text is not None else _blob(resource)
+    return f"[{safe(str(block.type))}: a kind of content that this version does not know]"
+
+
+def _blob(resource: ResourceContents) -> str:
+    return f"[{safe(resource.mime_type or 'data')}: {len(resource.blob or b''):,} bytes of {safe(resource.uri)}]"
+
+
+def contents(answer: ReadResourceResult) -> None:
+    """What is in a resource. Bytes go into a pipe or a file as they are, and are noted on a terminal."""
+    for each in answer.contents:
+        if each.text is not None:
+            print(safe(each.text))
+        elif sys.stdout.isatty():
+            print(_blob(each))
+        else:
+            sys.stdout.flush()
+            sys.stdout.buffer.write(each.blob or b"")
+
+
+def messages(answer: GetPromptResult) -> None:
+    """The messages of a prompt."""
+    for message in answer.messages:
+        console().print(f"{message.role}:", style="bold")
+        blocks([message.content])
+
+
+def completion(answer: Completion) -> None:
+    """What may be typed, a line each."""
+    for value in answer.values:
+        print(safe(value))
+    if answer.has_more:
+        say(f"{answer.total or 'there are'} more; type more of it to see them")
+
+
+# ------------------------------------------------------------------------------------------------------------- besides
+
+
+def say(text: str) -> None:
+    """Something that is not the answer, on standard error."""
+    from mcprelay.relay.reveal import reveal
+
+    print(reveal(text), file=sys.stderr, flush=True)
+
+
+def failed(failure: Failure, *, json: bool) -> None:
+    """Why there is no answer."""
+    if json:
+        as_json({"error": failure.facts})
+    else:
+        say(f"mcprelay: {failure.sentence}")

@@ -1,0 +1,109 @@
+"""Finding the `Server` in a file or module that somebody wrote."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mcprelay.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from mcprelay.server import Server
+
+
+def find_server(source: str) -> Server:
+    """The server that `source` names: `file.py`, `file.py:name` or `package.module:name`.
+
+    A name may lead through attributes, and to a function that makes the server.
+
+    Raises:
+        ConfigurationError: There is no file, no server or more than one, or the file cannot be imported.
+    """
+    place, _, name = source.rpartition(":") if _names_one(source) else (source, "", "")
+    path = Path(place)
+    if path.is_dir():
+        raise ConfigurationError(f"{place} is a folder; name the file in it that has the Server")
+    module = _load_file(path) if path.suffix == ".py" else _load_module(place, source)
+    return _named(module, name, source) if name else _only(module, place)
+
+
+def _names_one(source: str) -> bool:
+    """Whether what follows the last colon is a name, and not a part of a path."""
+    return source.rpartition(":")[2].replace(".", "").isidentifier() and ":" in source and not source.endswith(".py")
+
+
+def _load_file(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise ConfigurationError(f"there is no file {path}")
+    path = path.resolve()
+    if str(path.parent) not in sys.path:
+        sys.path.insert(0, str(path.parent))  # as if Python had been started with the file
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise ConfigurationError(f"{path} is no Python file")
+    module = sys.modules[path.stem] = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        raise ConfigurationError(_cause(path.name, error)) from error
+    return module
+
+
+def _load_module(name: str, source: str) -> ModuleType:
+    if not name.replace(".", "").isidentifier():
+        raise ConfigurationError(f"{source!r} is neither a .py file nor package.module:server")
+    if "" not in sys.path:
+        sys.path.insert(0, "")  # what is in the working directory, as with python -m
+    try:
+        return importlib.import_module(name)
+    except (Exception, SystemExit) as error:
+        raise ConfigurationError(_cause(name, error)) from error
+
+
+def _cause(place: str, error: BaseException) -> str:
+    """What went wrong in the user's file, and where: the last line of theirs that ran."""
+    what = f"{type(error).__name__}: {error}"
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{place} cannot be imported: {Path(error.filename).name}, line {error.lineno}: {what}"
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not _is_ours(frame.filename)]
+    where = f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}: " if frames else ""
+    return f"{place} cannot be imported: {where}{what}"
+
+
+def _is_ours(file: str) -> bool:
+    return "importlib" in file or Path(file).is_relative_to(Path(__file__).parents[1])
+
+
+def _named(module: ModuleType, name: str, source: str) -> Server:
+    found: Any = module
+    for part in name.split("."):
+        if not hasattr(found, part):
+            raise ConfigurationError(f"{source}: there is no {part!r} in {getattr(found, '__name__', found)!r}")
+        found = getattr(found, part)
+    from mcprelay.server import Server
+
+    made = found() if callable(found) and not isinstance(found, Server) else found
+    if not isinstance(made, Server):
+        raise ConfigurationError(f"{source} is no Server, and makes none: it is {type(made).__name__}")
+    return made
+
+
+def _only(module: ModuleType, place: str) -> Server:
+    from mcprelay.server import Server
+
+    servers: dict[int, tuple[str, Server]] = {}
+    for name, value in vars(module).items():
+        if isinstance(value, Server):
+            servers.setdefault(id(value), (name, value))
+    if not servers:
+        raise ConfigurationError(f"{place} has no Server in it. It needs a line such as: server = Server('name')")
+    if len(servers) > 1:
+        names = ", ".join(f"{place}:{name}" for name, _ in servers.values())
+        raise ConfigurationError(f"{place} has several servers; say which one: {names}")
+    return next(iter(servers.values()))[1]

@@ -1,0 +1,108 @@
+"""What TARGET means: a URL, a file or module with a server, a command, or a name in `mcprelay.toml`."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mcprelay.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from mcprelay.cli.option import Options
+    from mcprelay.client import Client
+
+_COMMAND = "\0"
+_MODULE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
+_FILE = "mcprelay.toml"
+
+
+def marked(command: Sequence[str]) -> str:
+    """A command, given after `--`, as the one word that the commands take for a target."""
+    if not command:
+        raise ConfigurationError("after -- there must be the command that starts a server")
+    return _COMMAND + shlex.join(command)
+
+
+def open_client(target: str, options: Options, **handlers: Any) -> Client:
+    """A client for a target. Nothing is started or sent before it is entered.
+
+    Raises:
+        ConfigurationError: The target means nothing, or an option does not fit it.
+    """
+    from mcprelay.client import Client
+
+    what, extra = _meaning(target, options)
+    given = {"request_timeout": options.timeout} if options.timeout is not None else {}
+    return Client(what, revision=options.revision, **{**given, **extra, **handlers})
+
+
+def _meaning(target: str, options: Options) -> tuple[str | list[str], dict[str, Any]]:
+    """What the client is given, and with which options."""
+    if target.startswith(_COMMAND):
+        return shlex.split(target[1:]), {"env": _variables(options.env)}
+    if target.startswith(("http://", "https://")):
+        return target, {"auth": options.token, "headers": _headers(options.header) or None}
+    if _MODULE.fullmatch(target) or Path(target.partition(":")[0]).suffix == ".py":
+        return _served(target), {"env": {**os.environ, **_variables(options.env)}, "stderr": "inherit"}
+    if Path(_FILE).exists():
+        return _configured(target, options)
+    raise ConfigurationError(
+        f"{target!r} is no URL, no .py file and no module:server, and there is no {_FILE} here that could name it. "
+        "A command goes behind --, as in: mcprelay tools -- npx -y some-server"
+    )
+
+
+def _served(target: str) -> list[str]:
+    """The user's own server, as a process of its own: what it prints cannot get between us."""
+    path = target.partition(":")[0]
+    if path.endswith(".py") and not Path(path).is_file():
+        raise ConfigurationError(f"there is no file {path}")
+    return [sys.executable, "-m", "mcprelay.cli", "serve", target]
+
+
+def _configured(name: str, options: Options) -> tuple[str | list[str], dict[str, Any]]:
+    from mcprelay.relay import config
+
+    server = config.load(_FILE).server(name)
+    if server.command:
+        inherited = {each: os.environ[each] for each in server.inherit if each in os.environ}
+        own = {each: secret.value for each, secret in server.env.items()}
+        env = {**inherited, **own, **_variables(options.env)}
+        return list(server.command), {
+            "env": env,
+            "cwd": server.cwd,
+            "request_timeout": options.timeout or server.timeout,
+        }
+    headers = {each: secret.value for each, secret in server.headers.items()} | _headers(options.header)
+    token = options.token or getattr(server.token, "value", None)
+    return server.url or "", {
+        "auth": token,
+        "headers": headers or None,
+        "request_timeout": options.timeout or server.timeout,
+    }
+
+
+def _variables(assignments: Iterable[str]) -> dict[str, str]:
+    made = {}
+    for each in assignments:
+        name, equals, value = each.partition("=")
+        if not equals and name not in os.environ:
+            raise ConfigurationError(f"--env {name}: there is no such variable to pass on; give --env {name}=value")
+        made[name] = value if equals else os.environ[name]
+    return made
+
+
+def _headers(lines: Iterable[str]) -> dict[str, str]:
+    made = {}
+    for each in lines:
+        name, colon, value = each.partition(":")
+        if not colon or not name.strip():
+            raise ConfigurationError(f"--header {each!r}: write it as 'Name: value'")
+        made[name.strip()] = value.strip()
+    return made
