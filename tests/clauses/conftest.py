@@ -8,6 +8,7 @@ import pytest
 from mcprelay import Server
 from tests.clauses.house import Workshop
 from tests.clauses.http import HttpWire
+from tests.clauses.script import over_http, over_lines
 from tests.server.rawclient import RawClient
 
 
@@ -43,6 +44,12 @@ async def channel(server: Server) -> AsyncIterator[RawClient]:
 def wire(request: pytest.FixtureRequest) -> Any:
     """The server over each."""
     return request.getfixturevalue(request.param)
+
+
+@pytest.fixture(params=[over_http, over_lines], ids=["http", "channel"])
+def scripted(request: pytest.FixtureRequest) -> Any:
+    """Makes a client and its scripted server, over each."""
+    return request.param
 
 
 EVERYTHING: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}}
