@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 import inspect
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, Unpack
+from typing import TYPE_CHECKING, Annotated, Any, Literal, ParamSpec, TypedDict, Unpack
 
 import pytest
 
@@ -224,6 +225,27 @@ def test_a_method_of_a_class_is_called_on_an_instance_that_comes_later():
     compiled = compile_call(Adder.add, owner=Adder)
     assert list(compiled.keys) == ["x"]
     assert compiled.on(Adder(5), "add")(compiled.decode(b'{"x":1}'), ()) == 6
+
+
+def test_a_method_taken_from_its_class_is_refused_with_advice():
+    with pytest.raises(DefinitionError, match=r"Adder.add is a method without its object .*free decorators"):
+        compile_call(Adder.add)
+    with pytest.raises(DefinitionError, match="method without its object"):
+        compile_call(functools.partial(Adder.add, x=1))
+    assert compile_call(Adder().add).keys == ("x",)
+
+
+def test_a_wrapper_that_hides_what_it_wraps_takes_anything():
+    P = ParamSpec("P")  # noqa: N806 - as users write it
+
+    def loud(function: Callable[P, Any]) -> Any:
+        def wrapper(*args: P.args, **kwargs: P.kwargs) -> Any:
+            return function(*args, **kwargs)
+
+        return wrapper
+
+    compiled = compile_call(loud(add))
+    assert run(compiled, '{"args":[1],"y":2}') == 3
 
 
 def test_a_lambda_needs_a_name():

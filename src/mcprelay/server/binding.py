@@ -36,7 +36,7 @@ class Binder:
         check: Callable[[], JsonSchema],
         exact: bool,
     ) -> None:
-        """Compile.
+        """Set up. The decoder itself is made for the first call: most of many tools are never called.
 
         Args:
             name: What the callable is called in reports.
@@ -45,22 +45,16 @@ class Binder:
             strict: Whether nothing is mended but the spelling of a number.
             check: Makes the schema that arguments are held against, which leaves out what the types refuse themselves.
             exact: Whether the record says all that the schema says.
-
-        Raises:
-            DefinitionError: The schema is no valid JSON Schema 2020-12.
         """
-        reader = record.reader("input")
         self._name = name
         self._record = record
-        self._schema = schema
-        self._decode = msgspec.json.Decoder(reader.type).decode
-        self._lift = reader.lift
         self._mender = Mender(schema, strict=strict)
         self._reporter: Reporter | None = None
         self._check = check
-        self._fast = reader.exact and exact
-        if not self._fast:
-            self.reporter()  # a schema that cannot be used is an error now, not at the first call
+        self._exact = exact
+        self._decode: Callable[[Raw | bytes], Any] | None = None
+        self._lift: Callable[[Any], Any] = _nothing_to_lift
+        self._fast = False
 
     def decode(self, arguments: Raw | bytes | None) -> tuple[Any, ...]:
         """The values, in the order of the parameters.
@@ -69,13 +63,28 @@ class Binder:
             ArgumentsInvalid: They do not fit; it lists everything that does not.
         """
         data = _NOTHING if arguments is None else arguments
+        decode = self._decode or self.compile()
         if self._fast:
             try:
-                values = self._decode(data)
-                return self._lift(values)  # type: ignore[misc,no-any-return]  # a record always lifts
+                values: tuple[Any, ...] = self._lift(decode(data))
+                return values
             except (msgspec.DecodeError, Misfit, RecursionError):
                 pass
         return self._look_closer(self._plain(data))
+
+    def compile(self) -> Callable[[Raw | bytes], Any]:
+        """Make the decoder, and, where it does not enforce all that is published, what does.
+
+        Raises:
+            DefinitionError: The schema is no valid JSON Schema 2020-12.
+        """
+        reader = self._record.reader("input")
+        self._lift = reader.lift or _nothing_to_lift
+        self._fast = reader.exact and self._exact
+        if not self._fast:
+            self.reporter()
+        self._decode = msgspec.json.Decoder(reader.type).decode
+        return self._decode
 
     def bind(self, arguments: Mapping[str, Any]) -> tuple[Any, ...]:
         """The same for arguments that are already values: the variables of a URI, the strings of a prompt.
@@ -109,9 +118,11 @@ class Binder:
 
     def _look_closer(self, arguments: dict[str, Any]) -> tuple[Any, ...]:
         mended = self._mender.mend(arguments)
+        decode = self._decode or self.compile()
         if self._fast or self.reporter().accepts(mended):
             try:
-                return self._lift(self._decode(_encode(mended)))  # type: ignore[misc,no-any-return]  # as above
+                values: tuple[Any, ...] = self._lift(decode(_encode(mended)))
+                return values
             except (msgspec.DecodeError, Misfit, TypeError):
                 pass
         errors = self.reporter().errors(mended)
@@ -145,6 +156,10 @@ class Binder:
                 except Misfit as misfit:
                     errors.extend(misfit_error(one.below(key), arguments) for one in misfit.every())
         return errors
+
+
+def _nothing_to_lift(value: Any) -> Any:
+    return value
 
 
 def _encode(value: Any) -> bytes:

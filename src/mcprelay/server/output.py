@@ -53,27 +53,36 @@ class Output:
     """
 
     def __init__(self, shape: Shape | None, schema: JsonSchema | None, *, silent: bool = False) -> None:
-        """Compile.
+        """Set up. What checks the values is made for the first of them.
 
         Args:
             shape: What the handler is annotated to return, or None where that is content or is not said.
             schema: What is published.
             silent: Whether None means that there is nothing to say.
-
-        Raises:
-            DefinitionError: The schema is no valid JSON Schema 2020-12.
         """
         self.schema = schema
         self._shape = shape
         self._silent = silent
         self._reporter: Reporter | None = None
         self._safe = None if shape is None else _SAFE.get(_without_remarks(shape))
-        self._write = None if shape is None else shape.writer(careful=False)
+        self._write: Callable[[Any], Any] | None = None
         self._decode: Callable[[bytes], Any] | None = None
-        if shape is not None and (reader := shape.reader("output")).exact:
-            self._decode = msgspec.json.Decoder(reader.type).decode
-        elif schema is not None:
-            self._reports()  # a schema that cannot be used is an error now
+        self._compiled = False
+
+    def compile(self) -> None:
+        """Make what writes and checks the values.
+
+        Raises:
+            DefinitionError: The schema is no valid JSON Schema 2020-12.
+        """
+        if self._shape is not None:
+            self._write = self._shape.writer(careful=False)
+            reader = self._shape.reader("output")
+            if reader.exact:
+                self._decode = msgspec.json.Decoder(reader.type).decode
+        if self._decode is None and self.schema is not None:
+            self._reports()
+        self._compiled = True
 
     def result(self, value: Any, *, stream_bytes: int = STREAM_BYTES) -> ToolResult | InputRequiredResult:
         """The result of a call.
@@ -82,13 +91,18 @@ class Output:
             ResultInvalid: The value has no JSON form, or is not what was published.
             LimitExceeded: A stream is longer than `stream_bytes`.
         """
+        if type(value) is self._safe:
+            data = encode(value)
+            return ToolResult(
+                content=(Text(value if type(value) is str else data.decode()),), structured_content=Raw(data)
+            )
         if isinstance(value, (ToolResult, InputRequiredResult)):
             return self._checked(value)
         if self.schema is None:
             if value is None and self._silent:
                 return ToolResult(content=())
             return tool_result(value, stream_bytes=stream_bytes)
-        data = encode(value) if type(value) is self._safe else self.structured(value)
+        data = self.structured(value)
         text = msgspec.json.decode(data) if isinstance(value, str) else data.decode()
         return ToolResult(content=(Text(text),), structured_content=Raw(data))
 
@@ -98,6 +112,8 @@ class Output:
         Raises:
             ResultInvalid: There is none.
         """
+        if not self._compiled:
+            self.compile()
         try:
             data = encode(value if self._write is None else self._write(value))
         except Misfit:
@@ -182,7 +198,11 @@ def output_of(annotation: Any, scope: Scope, walk: Walk, *, description: str | N
     shape, notes = walk.noted(annotation, scope)
     if description is not None and (notes is None or "description" not in notes.keywords):
         shape = note(shape, {"description": description})
-    return Output(shape, Publisher("output").publish(shape))
+    publisher = Publisher("output")
+    output = Output(shape, publisher.publish(shape))
+    if publisher.stated:
+        output.compile()
+    return output
 
 
 def is_content_type(annotation: Any) -> bool:

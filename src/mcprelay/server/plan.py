@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 from msgspec import NODEFAULT, UNSET, Struct
 
 from mcprelay.errors import DefinitionError
+from mcprelay.server.binding import Binder
 from mcprelay.server.completion import Complete
 from mcprelay.server.docstring import Docstring
 from mcprelay.server.schema import HEADER, Schema
@@ -105,14 +106,24 @@ class Plan:
         self._open_up()
         self._check_keys()
 
-    def schemas(self) -> tuple[JsonSchema, Callable[[], JsonSchema], bool]:
-        """What is published, what arguments are held against, and whether the record alone says all of it."""
+    def binder(self, *, strict: bool) -> tuple[JsonSchema, Binder]:
+        """What is published, and what reads the arguments.
+
+        Raises:
+            DefinitionError: What the user added is no JSON Schema.
+        """
+        publisher = Publisher("input")
         definition, root = self._added.definition, self._added.root
-        if definition is not None:
-            return definition, lambda: definition, False
-        published = Publisher("input").publish(self.record) | root
-        exact = all(is_remark(keyword) for keyword in root)
-        return published, lambda: Publisher("input", purpose="check").publish(self.record) | root, exact
+        published = definition or publisher.publish(self.record) | root
+        exact = definition is None and all(is_remark(keyword) for keyword in root)
+
+        def check() -> JsonSchema:
+            return definition or Publisher("input", purpose="check").publish(self.record) | root
+
+        binder = Binder(self.record.name, self.record, published, strict=strict, check=check, exact=exact)
+        if publisher.stated or not exact:
+            binder.compile()
+        return published, binder
 
     # --- one parameter
 

@@ -58,7 +58,7 @@ def tool_result(value: Any, *, stream_bytes: int = STREAM_BYTES) -> ToolResult:
     """
     if isinstance(value, ToolResult):
         return value
-    if _is_data(value):
+    if type(value) is dict or _is_data(value):
         data = encode(value)
         return ToolResult(content=(Text(data.decode()),), structured_content=Raw(data))
     return ToolResult(content=tuple(_blocks(value, stream_bytes)), structured_content=UNSET)

@@ -133,8 +133,7 @@ def compile_call(
     walk = Walk(strict=strict)
     try:
         plan = Plan(target, docs, walk, injects or _nothing, Added.of(schema))
-        published, check, exact = plan.schemas()
-        binder = Binder(target.name, plan.record, published, strict=strict, check=check, exact=exact)
+        published, binder = plan.binder(strict=strict)
         output = _output(target, kind, walk, docs, output_schema)
     except DefinitionError as error:
         where = f" ({target.place})" if target.place else ""
@@ -167,7 +166,11 @@ def _output(
     try:
         if given is UNSET and not target.is_generator:
             return output_of(target.signature.return_annotation, target.scope, walk, description=docs.returns)
-        return NO_OUTPUT if given is UNSET else Output(None, given)
+        if given is UNSET:
+            return NO_OUTPUT
+        output = Output(None, given)
+        output.compile()
+        return output
     except DefinitionError as error:
         raise DefinitionError(f"its result: {error}") from error
 

@@ -73,10 +73,13 @@ def target_of(
     called = name or given
     if called == "<lambda>":
         raise DefinitionError(f"a lambda has no name; give it one with name=… ({_place(inner)})")
+    signature = _signature(function, called, skip=owner is not None)
+    if owner is None:
+        _check_bound(inner, signature)
     return Target(
         call=None if owner is not None else function,
         owner=owner,
-        signature=_signature(function, called, skip=owner is not None),
+        signature=signature,
         scope=scope_of_function(inner, names),
         name=called,
         doc=_doc(function, body, inner, owner),
@@ -139,6 +142,23 @@ def _signature(function: Any, name: str, *, skip: bool) -> inspect.Signature:
     if first.kind is inspect.Parameter.VAR_POSITIONAL:
         others = [first, *others]
     return signature.replace(parameters=others)
+
+
+def _check_bound(function: Any, signature: inspect.Signature) -> None:
+    """Refuse a method that was taken from its class: nobody would fill its first parameter.
+
+    Raises:
+        DefinitionError: It is one.
+    """
+    outer = getattr(function, "__qualname__", "").rpartition(".")[0]
+    if not outer or outer.endswith("<locals>"):
+        return
+    first = next(iter(signature.parameters.values()), None)
+    if first is not None and first.name in {"self", "cls"} and first.annotation is first.empty:
+        raise DefinitionError(
+            f"{function.__qualname__} is a method without its object ({_place(function)}). Register the method of an "
+            "instance, or mark methods with the free decorators and let the server make the instance."
+        )
 
 
 def _place(function: Any) -> str:

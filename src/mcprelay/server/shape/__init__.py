@@ -76,11 +76,20 @@ class Publisher:
 
     A named shape is written in place unless it is used twice or contains itself. The fewer references a schema has, the
     more clients and models get it right, and an `x-mcp-header` may not lie behind one.
+
+    Attributes:
+        mode: Which way the values go.
+        checks: Whether the schema is for our own check of input, which leaves to a type what the type itself refuses:
+            `datetime` reads more than the format that is published for it.
+        stated: Whether keywords of the user's own were met, which may turn out to be no JSON Schema.
+        defs: The schemas that are referred to, by name.
+        foreign: Those of them that another library wrote: its name for each, our name, and what it said.
     """
 
     def __init__(self, mode: Mode, *, purpose: Literal["publish", "check"] = "publish") -> None:
         self.mode = mode
         self.checks = purpose == "check"
+        self.stated = False
         self.defs: dict[str, JsonSchema] = {}
         self.foreign: dict[str, tuple[str, JsonSchema]] = {}
         self._uses: dict[int, int] = {}

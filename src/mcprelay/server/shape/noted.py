@@ -80,6 +80,7 @@ class Noted(Shape):
 
     def _over(self, inner: JsonSchema, to: Publisher) -> JsonSchema:
         """What is said here over what the shape says; of two notes that constrain the same, both."""
+        to.stated |= not self._meta()[1]
         said = self._said(to)
         if not isinstance(self.inner, Noted):
             return inner | said
@@ -142,6 +143,7 @@ class Defined(Shape):
         self.python = inner.python
 
     def schema(self, to: Publisher) -> JsonSchema:
+        to.stated = True
         return dict(self.definition)
 
     def reader(self, mode: Mode) -> Reader:

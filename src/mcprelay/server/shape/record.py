@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 from msgspec import NODEFAULT, Raw, Struct
 
-from mcprelay.server.shape import JsonSchema, Misfit, Mode, Publisher, Reader, Shape, construct, together
+from mcprelay.server.shape import REFUSALS, JsonSchema, Misfit, Mode, Publisher, Reader, Shape, construct, together
 
 ABSENT: Any = object()
 """Stands in the decoded Struct for a field that did not come."""
@@ -171,29 +171,22 @@ class Record(Shape):
 
     def lifting(self, fields: Sequence[Field], readers: Sequence[Reader]) -> Callable[[Any], Any]:
         """From the decoded Struct to the value."""
-        lifts = [
-            (at, field, reader.lift)
-            for at, (field, reader) in enumerate(zip(fields, readers, strict=True))
-            if reader.lift
-        ]
-        skip = 0 if self._tag is None else 1
+        pairs = zip(fields, readers, strict=True)
+        lifts = [(at, field, reader.lift) for at, (field, reader) in enumerate(pairs) if reader.lift is not None]
         build, values_of = self._build, msgspec.structs.astuple
-        if not lifts and not skip and build is tuple:  # the arguments of a call, ready as they are
-            return values_of
-        if not lifts and not skip:
-            return lambda mirror: construct(build, values_of(mirror))
+        if build is tuple:
+            return _lifted_values(lifts, 0) if lifts else values_of  # the arguments of a call, ready as they are
+        skip = 0 if self._tag is None else 1
+        if lifts or skip:
+            values_of = _lifted_values(lifts, skip)
 
         def lift(mirror: Any) -> Any:
-            values = list(values_of(mirror)[skip:])
-            misfits: list[Misfit] = []
-            for at, field, lift_field in lifts:
-                try:
-                    values[at] = _lifted(field, lift_field, values[at])
-                except Misfit as misfit:
-                    misfits.append(misfit)
-            if misfits:
-                raise together(misfits)
-            return construct(build, values)
+            try:
+                return build(values_of(mirror))
+            except Misfit:
+                raise
+            except REFUSALS as error:
+                raise Misfit(str(error) or type(error).__name__) from error
 
         return lift
 
@@ -328,10 +321,27 @@ def _default(field: Field, mode: Mode, *, lifted: bool) -> tuple[Any, ...]:
     return (msgspec.field(default_factory=field.initial),)
 
 
-def _lifted(field: Field, lift: Callable[[Any], Any], value: Any) -> Any:
-    if value is ABSENT:
-        return ABSENT if field.optional else field.initial()
-    return _located(lift, value, field.key)
+def _lifted_values(lifts: Sequence[tuple[int, Field, Callable[[Any], Any]]], skip: int) -> Callable[[Any], Any]:
+    """The values of a decoded Struct with those lifted that need it, all misfits among them told at once."""
+    values_of = msgspec.structs.astuple
+
+    def lift(mirror: Any) -> tuple[Any, ...]:
+        values = list(values_of(mirror)[skip:])
+        misfits: list[Misfit] = []
+        for at, field, lift_field in lifts:
+            value = values[at]
+            if value is ABSENT:
+                values[at] = ABSENT if field.optional else field.initial()
+                continue
+            try:
+                values[at] = lift_field(value)
+            except Misfit as misfit:
+                misfits.append(misfit.below(field.key))
+        if misfits:
+            raise together(misfits)
+        return tuple(values)
+
+    return lift
 
 
 def _read_member(field: Field, members: dict[str, Raw]) -> Any:

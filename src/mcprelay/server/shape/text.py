@@ -85,7 +85,7 @@ def _read_datetime(text: str) -> dt.datetime:
     try:
         return msgspec.convert(text, dt.datetime)
     except msgspec.ValidationError:
-        raise Misfit(f"expected a date and time such as 2026-01-31T09:30:00Z, got {text!r}") from None
+        raise Misfit(f"expected a date and time such as 1999-12-31T09:30:00Z, got {text!r}") from None
 
 
 def _read_time(text: str) -> dt.time:
@@ -99,7 +99,7 @@ def _read_date(text: str) -> dt.date:
     try:
         return dt.date.fromisoformat(text)
     except ValueError:
-        raise Misfit(f"expected a date such as 2026-01-31, got {text!r}") from None
+        raise Misfit(f"expected a date such as 1999-12-31, got {text!r}") from None
 
 
 def _read_duration(text: str) -> dt.timedelta:

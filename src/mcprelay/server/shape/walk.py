@@ -149,6 +149,8 @@ class Walk:
             return self.shape(arguments[0], scope, variables)
         if type(origin).__name__ == "TypeAliasType":
             return self._alias(origin, arguments, scope, variables)
+        if isinstance(origin, typing.ParamSpec):  # of a wrapper that hides what it wraps
+            return ANYTHING
         return self._class(origin, arguments, scope, variables, annotation)
 
     def _union(self, arguments: tuple[Any, ...], scope: Scope, variables: Mapping[Any, Any]) -> Shape:
