@@ -12,9 +12,11 @@ import sys
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urljoin
 
+from mcprelay.auth.address import same_origin
 from mcprelay.auth.callback import CallbackServer
-from mcprelay.auth.failure import StepFailed
+from mcprelay.auth.failure import StepFailed, shown
 from mcprelay.auth.flow import same_redirect, state_of
+from mcprelay.errors import MCPRelayError
 from mcprelay.ports import Request
 
 if TYPE_CHECKING:
@@ -219,16 +221,28 @@ class Headless:
         yield self
 
     async def ask(self, url: str) -> str:
-        """Follow the authorization URL until it leads to the redirect URI."""
+        """Follow the authorization URL, within its own origin, until it leads to the redirect URI.
+
+        Raises:
+            StepFailed: It leads nowhere, or elsewhere.
+        """
         for _ in range(self._steps):
-            async with self._sender.send(Request(method="GET", url=url)) as reply:
-                location = reply.headers.get("location")
-                if location is None:
-                    raise StepFailed(STEP, f"the authorization page answered {reply.status} and sent nobody back")
-            url = urljoin(url, location)
+            status, location = await self._step(url)
+            if not 300 <= status < 400 or location is None:
+                raise StepFailed(STEP, f"the authorization page answered {status} and sent nobody back")
+            before, url = url, urljoin(url, location)
             if same_redirect(url, self.redirect_uri):
                 return url
+            if not same_origin(before, url):
+                raise StepFailed(STEP, f"the authorization page sent everybody to {shown(url)}")
         raise StepFailed(STEP, f"the authorization page redirected {self._steps} times and never back")
+
+    async def _step(self, url: str) -> tuple[int, str | None]:
+        try:
+            async with self._sender.send(Request(method="GET", url=url)) as reply:
+                return reply.status, reply.headers.get("location")
+        except MCPRelayError as error:
+            raise StepFailed(STEP, f"{shown(url)} could not be reached: {error}") from error
 
 
 class Refuse:
