@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from mcprelay.auth.oauth import OAuth
     from mcprelay.client import Client
     from mcprelay.client.elicitation import Elicitation
     from mcprelay.client.listening import PromptsChanged, ResourcesChanged, ResourceUpdated, ToolsChanged
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
     )
 
 _MODULES: dict[str, tuple[str, ...]] = {
+    "mcprelay.auth.oauth": ("OAuth",),
     "mcprelay.client": ("Client",),
     "mcprelay.client.elicitation": ("Elicitation",),
     "mcprelay.client.listening": (
@@ -172,6 +174,7 @@ __all__ = [
     "MCPRelayError",
     "NeedsInput",
     "NotSent",
+    "OAuth",
     "Progress",
     "PromptError",
     "PromptMessage",
