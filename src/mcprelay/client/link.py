@@ -287,7 +287,8 @@ class Link:
         if event.method == "ping":
             self.spawn(self.tell(self.peer.answer(event.id, b"{}")))
             return
-        self._serving[event.id] = self.started(self._answer(event))
+        task = self._serving[event.id] = self.started(self._answer(event))
+        task.add_done_callback(lambda _: self._serving.pop(event.id, None))
 
     async def _answer(self, event: Called) -> None:
         self.hold()
@@ -303,7 +304,6 @@ class Link:
             refusal = jsonrpc.refusal(event.id, jsonrpc.INTERNAL_ERROR, "The client could not answer")
             answer = self.peer.settle(event.id, refusal)
         finally:
-            self._serving.pop(event.id, None)
             self.release()
         if answer:
             await self.tell(answer)

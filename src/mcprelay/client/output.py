@@ -52,7 +52,7 @@ def _made(kind: Any) -> Callable[[Any], Any]:
     if _is_pydantic(kind):
         return _by_pydantic(kind)
     try:
-        return msgspec.json.Decoder(kind).decode
+        return msgspec.json.Decoder(kind, dec_hook=_foreign).decode
     except TypeError as error:
         try:
             return _by_pydantic(kind)
@@ -69,6 +69,13 @@ def _by_pydantic(kind: Any) -> Callable[[Any], Any]:
 
     adapter: Any = TypeAdapter(kind)
     return lambda raw: adapter.validate_json(bytes(raw))
+
+
+def _foreign(kind: Any, plain: Any) -> Any:
+    """A value of a type that is not msgspec's, inside one that is: a model of pydantic's."""
+    if not hasattr(kind, "model_validate_json"):
+        raise TypeError(f"values of the type {kind.__name__} cannot be read")
+    return kind.model_validate_json(msgspec.json.encode(plain))
 
 
 def typed(answer: ToolAnswer, text: str, kind: Any) -> Any:

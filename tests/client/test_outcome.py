@@ -1,0 +1,288 @@
+"""How a call ends: value, refusal, failure; typed values; what came is kept."""
+
+import asyncio
+import dataclasses
+import enum
+from typing import Any
+
+import msgspec
+import pydantic
+import pytest
+from msgspec import UNSET
+
+from mcprelay import (
+    Audio,
+    ConfigurationError,
+    EmbeddedResource,
+    Evidence,
+    Image,
+    Refused,
+    RemoteError,
+    ResourceLink,
+    ResponseInvalid,
+    Succeeded,
+    Text,
+    ToolError,
+    define,
+)
+from mcprelay.types import Unknown
+from tests.client.peer import connected, in_session, tool_result
+
+
+async def answered(result, *args, **options):
+    """What `call_tool` gives for a result of the server's."""
+    async with connected() as (client, channel):
+        calling = asyncio.ensure_future(client.call_tool("t", *args, **options))
+        channel.reply(await channel.expect("tools/call"), result)
+        return await calling
+
+
+async def tried(result, **options):
+    """What `try_call_tool` gives for a result of the server's."""
+    async with connected() as (client, channel):
+        calling = asyncio.ensure_future(client.try_call_tool("t", **options))
+        channel.reply(await channel.expect("tools/call"), result)
+        return await calling
+
+
+async def test_every_kind_of_content_is_kept_as_it_came():
+    content = [
+        {"type": "text", "text": "a"},
+        {"type": "image", "data": "AAEC", "mimeType": "image/png"},
+        {"type": "audio", "data": "AAEC", "mimeType": "audio/wav"},
+        {"type": "resource_link", "uri": "file:///a", "name": "a"},
+        {"type": "resource", "resource": {"uri": "file:///a", "blob": "AAEC"}},
+        {"type": "hologram", "beam": [1, 2]},
+        {"type": "image", "data": "not base64!", "mimeType": "image/png"},
+        {"type": "text", "text": "b", "_meta": {"x": 1}, "annotations": {"priority": 1}},
+    ]
+    result = await answered({"resultType": "complete", "content": content, "_meta": {"k": "v"}, "extra": 1})
+    kinds = [Text, Image, Audio, ResourceLink, EmbeddedResource, Unknown, Unknown, Text]
+    assert [type(block) for block in result.content] == kinds
+    assert result.content[1].data == b"\x00\x01\x02"
+    assert msgspec.json.decode(result.content[5].raw) == content[5]
+    assert result.content[6].type == "image"
+    assert result.content[7].meta == {"x": 1}
+    assert result.text == "a\nb"
+    assert result.meta == {"k": "v"}
+    assert result.structured is UNSET
+    assert msgspec.json.decode(result.raw)["extra"] == 1
+
+
+@pytest.mark.parametrize("value", [None, 0, "", [], {}, 1.5, 2**70, {"result": 1}, [None]])
+async def test_structured_content_of_any_kind_is_the_value_and_null_is_not_absent(value):
+    result = await answered({"resultType": "complete", "content": [], "structuredContent": value})
+    assert result.value == value
+    assert result.structured == value
+
+
+async def test_without_structured_content_the_text_is_the_value():
+    result = await answered({"resultType": "complete", "content": [{"type": "text", "text": "a"}]})
+    assert result.value == "a"
+    assert result.structured is UNSET
+
+
+async def test_a_result_without_a_type_is_complete_and_one_of_an_unknown_type_is_none():
+    assert (await answered({"content": []})).content == ()
+    with pytest.raises(ResponseInvalid, match="'task'"):
+        await answered({"resultType": "task", "content": []})
+
+
+@pytest.mark.parametrize("result", [{"content": 5}, {"content": [7]}, {"content": [{"no": "type"}]}, {"isError": "yes"}, []])
+async def test_a_result_that_is_none_is_told(result):
+    with pytest.raises(ResponseInvalid) as caught:
+        await answered(result)
+    assert caught.value.evidence is Evidence.ANSWERED
+    assert caught.value.excerpt
+
+
+async def test_a_refusal_is_an_exception_or_a_value_with_its_content():
+    refusal = {"resultType": "complete", "isError": True, "content": [{"type": "text", "text": "no such row"}], "structuredContent": {"c": 1}}
+    with pytest.raises(ToolError, match="no such row") as caught:
+        await answered(refusal, output=int)  # before any decoding
+    assert caught.value.content == (Text("no such row"),)
+    assert caught.value.structured == {"c": 1}
+    assert caught.value.result.is_error
+    match await tried(refusal):
+        case Refused(content, structured):
+            assert content == (Text("no such row"),)
+            assert structured == {"c": 1}
+        case other:
+            pytest.fail(f"{other!r} is no refusal")
+
+
+async def test_a_value_is_matched_by_its_kind():
+    match await tried(tool_result(3)):
+        case Succeeded(value):
+            assert value == 3
+        case other:
+            pytest.fail(f"{other!r} is no success")
+
+
+async def test_an_error_of_the_protocol_is_a_failure_with_code_and_data():
+    async with connected() as (client, channel):
+        calling = asyncio.ensure_future(client.try_call_tool("t", correlation_id="c-1"))
+        request = await channel.expect("tools/call")
+        channel.refuse(request, -32602, "unknown tool", {"tool": "t"})
+        with pytest.raises(RemoteError) as caught:
+            await calling
+        error = caught.value
+        assert (error.code, error.data, error.message) == (-32602, {"tool": "t"}, "unknown tool")
+        assert (error.method, error.request_id, error.correlation_id) == ("tools/call", request["id"], "c-1")
+        assert error.evidence is Evidence.ANSWERED
+
+
+# --- typed values
+
+
+@dataclasses.dataclass
+class Point:
+    x: int
+    y: int = 0
+
+
+class Color(enum.Enum):
+    RED = "red"
+
+
+class Model(pydantic.BaseModel):
+    a: int = pydantic.Field(ge=1)
+
+
+CASES = [
+    (3, int, 3),
+    ("a", str, "a"),
+    ({"x": 1}, Point, Point(1)),
+    ([{"x": 1, "y": 2}], list[Point], [Point(1, 2)]),
+    ("red", Color, Color.RED),
+    ({"a": 2}, Model, Model(a=2)),
+    ([{"a": 2}], list[Model], [Model(a=2)]),
+    (None, type(None), None),
+    (None, int | None, None),
+    ({"k": [1]}, dict[str, list[int]], {"k": [1]}),
+    (5, Any, 5),
+]
+
+
+@pytest.mark.parametrize(("sent", "kind", "value"), CASES)
+async def test_a_declared_type_is_what_the_value_is_of(sent, kind, value):
+    assert (await answered(tool_result(sent), output=kind)).value == value
+
+
+@pytest.mark.parametrize(("sent", "kind", "value"), [case for case in CASES if case[1] is not Any])
+async def test_the_wrapping_of_older_revisions_is_undone(sent, kind, value):
+    assert (await answered(tool_result({"result": sent}), output=kind)).value == value
+
+
+@pytest.mark.parametrize(("text", "kind", "value"), [("3", int, 3), ("plain", str, "plain"), ('{"x":1}', Point, Point(1)), ("", type(None), None)])
+async def test_where_a_revision_has_no_structured_content_the_text_is_read(text, kind, value):
+    async with in_session(initialized=None) as (client, channel):
+        calling = asyncio.ensure_future(client.call_tool("t", output=kind))
+        channel.reply(await channel.expect("tools/call"), {"content": [{"type": "text", "text": text}]})
+        assert (await calling).value == value
+
+
+@pytest.mark.parametrize(("sent", "kind"), [("a", int), ({"x": "1"}, Point), ({"a": 0}, Model), ([], Point), (None, int)])
+async def test_a_value_of_another_type_is_an_invalid_answer_and_not_a_wrong_value(sent, kind):
+    with pytest.raises(ResponseInvalid, match="declared type"):
+        await answered(tool_result(sent), output=kind)
+
+
+async def test_a_contract_gives_name_arguments_and_type():
+    add = define("add", input=Point, output=int)
+    async with connected() as (client, channel):
+        calling = asyncio.ensure_future(client.call_tool(add, Point(1, 2)))
+        request = await channel.expect("tools/call")
+        assert request["params"]["name"] == "add"
+        assert request["params"]["arguments"] == {"x": 1, "y": 2}
+        channel.reply(request, tool_result(3))
+        assert (await calling).value == 3
+
+
+# --- what cannot be sent
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"a": float("nan")}, r"\$\.a"),
+        ({"a": [1.0, float("inf")]}, r"\$\.a\[1\]"),
+        ([1], "mapping"),
+        ("x", "mapping"),
+        ({"a": object()}, "object"),
+        ({"a": "\ud800"}, "cannot be sent"),
+    ],
+)
+async def test_arguments_that_json_cannot_carry_are_refused_before_anything_is_sent(arguments, said):
+    async with connected() as (client, channel):
+        with pytest.raises(ConfigurationError, match=said):
+            await client.call_tool("t", arguments)
+        assert len(channel.sent) == 1  # the probe
+
+
+async def test_arguments_may_be_anything_with_fields():
+    async with connected() as (client, channel):
+        for arguments in (Point(1), Model(a=1), {"p": Point(1), "m": Model(a=1), "none": None}):
+            calling = asyncio.ensure_future(client.call_tool("t", arguments))
+            channel.reply(await channel.expect("tools/call"), tool_result())
+            await calling
+        sent = [msgspec.json.decode(data)["params"]["arguments"] for data in channel.sent[1:]]
+        assert sent == [{"x": 1, "y": 0}, {"a": 1}, {"p": {"x": 1, "y": 0}, "m": {"a": 1}, "none": None}]
+
+
+@pytest.mark.parametrize("key", ["", "a b", "ü", "x" * 256, "new\nline"])
+async def test_an_idempotency_key_that_is_none_is_refused(key):
+    async with connected() as (client, channel):
+        with pytest.raises(ConfigurationError, match="idempotency_key"):
+            await client.call_tool("t", idempotency_key=key)
+        assert len(channel.sent) == 1
+
+
+async def test_a_correlation_id_that_is_none_is_replaced():
+    async with connected() as (client, channel):
+        calling = asyncio.ensure_future(client.call_tool("t", correlation_id="two words", meta={"traceparent": "x"}))
+        request = await channel.expect("tools/call")
+        meta = request["params"]["_meta"]
+        assert meta["mcprelay.dev/correlationId"].isalnum()
+        assert meta["traceparent"] == "x"
+        channel.reply(request, tool_result())
+        await calling
+
+
+@pytest.mark.parametrize("name", ["progressToken", "io.modelcontextprotocol/protocolVersion", "mcprelay.dev/idempotencyKey"])
+async def test_metadata_of_the_protocol_cannot_be_overwritten(name):
+    async with connected() as (client, channel):
+        with pytest.raises(ConfigurationError, match=name):
+            await client.call_tool("t", meta={name: "x"})
+        assert len(channel.sent) == 1
+
+
+# --- the output schema of a tool that was listed
+
+
+def listed(schema):
+    tool = {"name": "t", "inputSchema": {"type": "object"}, "outputSchema": schema}
+    return {"resultType": "complete", "tools": [tool], "ttlMs": 0, "cacheScope": "private"}
+
+
+async def checked(schema, value, **options):
+    async with connected(**options) as (client, channel):
+        listing = asyncio.ensure_future(client.list_tools()._all())
+        channel.reply(await channel.expect("tools/list"), listed(schema))
+        await listing
+        calling = asyncio.ensure_future(client.call_tool("t"))
+        channel.reply(await channel.expect("tools/call"), tool_result(value))
+        return (await calling).value
+
+
+async def test_structured_content_is_checked_against_a_schema_that_is_known():
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+    assert await checked(schema, {"n": 1}) == {"n": 1}
+    with pytest.raises(ResponseInvalid, match="output schema"):
+        await checked(schema, {"n": "one"})
+    assert await checked(schema, {"n": "one"}, check_output=False) == {"n": "one"}
+
+
+async def test_a_schema_that_refers_to_the_network_is_not_fetched_and_allows_nothing():
+    with pytest.raises(ResponseInvalid, match="cannot be used"):
+        await checked({"$ref": "http://127.0.0.1:9/schema.json"}, {"n": 1})
