@@ -1,0 +1,329 @@
+"""Lists: pages, cursors, bounds, changes, bad items, the cache (utilities/pagination and caching; cases T50)."""
+
+import asyncio
+
+import msgspec
+import pytest
+
+from mcprelay import CallLimitExceeded, ConnectionLost, Evidence, RemoteError, ResponseInvalid
+from mcprelay.client.cache import Cache
+from mcprelay.testing import FakeClock
+from tests.client.peer import connected, fresh, in_session, tool_result
+from tests.client.scripted_http import ScriptedHttp
+
+SCHEMA = {"type": "object"}
+
+
+def tool(name, **more):
+    return {"name": name, "inputSchema": SCHEMA, **more}
+
+
+def page(*names, cursor=None, ttl=0, scope="private", **more):
+    body = {"resultType": "complete", "tools": [tool(n) if isinstance(n, str) else n for n in names], "ttlMs": ttl}
+    if cursor is not None:
+        body["nextCursor"] = cursor
+    return {**body, "cacheScope": scope, **more}
+
+
+async def listed(pages, *, method="tools/list", walk=lambda client: client.list_tools(), **options):
+    """List, while the server gives one page after the other: `(listing, cursors that were asked for)`."""
+    async with connected(**options) as (client, channel):
+        listing = asyncio.ensure_future(walk(client)._all())
+        cursors = []
+        for body in pages:
+            request = await channel.expect(method)
+            cursors.append(request["params"].get("cursor"))
+            channel.reply(request, body)
+        return await listing, cursors
+
+
+async def test_all_pages_are_read_in_order():
+    found, cursors = await listed([page("a", cursor="1"), page("b", cursor=""), page("c")])
+    assert [tool.name for tool in found] == ["a", "b", "c"]
+    assert cursors == [None, "1", ""]  # an empty cursor is a cursor
+    assert found.pages == 3
+    assert found.warnings == ()
+
+
+async def test_items_come_as_they_are_read():
+    async with connected() as (client, channel):
+        walk = aiter(client.list_tools())
+        first = asyncio.ensure_future(anext(walk))
+        channel.reply(await channel.expect("tools/list"), page("a", "b", cursor="1"))
+        assert (await first).name == "a"
+        assert (await anext(walk)).name == "b"
+        assert len(channel.sent) == 2
+        third = asyncio.ensure_future(anext(walk))
+        channel.reply(await channel.expect("tools/list"), page("c"))
+        assert (await third).name == "c"
+        with pytest.raises(StopAsyncIteration):
+            await anext(walk)
+
+
+@pytest.mark.parametrize("cursor", ["1", ""])
+async def test_a_cursor_that_repeats_ends_the_list_with_one_warning_and_no_duplicate(cursor, caplog):
+    found, cursors = await listed([page("a", cursor=cursor), page("a", "b", cursor=cursor)])
+    assert [tool.name for tool in found] == ["a", "b"]
+    assert cursors == [None, cursor]
+    assert [w for w in found.warnings if "cursor" in w] == ["the server gave the same cursor twice: the list may be incomplete"]
+    assert "same cursor twice" in caplog.text
+
+
+@pytest.mark.parametrize("cursor", [7, False, {"a": 1}, ["x"]])
+async def test_a_cursor_that_is_no_string_ends_the_list_with_a_warning(cursor):
+    found, _ = await listed([page("a", cursor=cursor)])
+    assert [tool.name for tool in found] == ["a"]
+    assert len(found.warnings) == 1
+
+
+@pytest.mark.parametrize(
+    ("limits", "name"), [({"list_pages": 2}, "list_pages=2"), ({"list_items": 3}, "list_items=3")]
+)
+async def test_pages_and_items_are_bounded_and_what_was_read_is_kept(limits, name):
+    with pytest.raises(CallLimitExceeded, match=name) as caught:
+        await listed([page("a", "b", cursor="1"), page("c", "d", cursor="2"), page("e")][:2], **limits)
+    assert [tool.name for tool in caught.value.partial][:2] == ["a", "b"]
+
+
+async def test_a_page_that_fails_says_what_was_read_before():
+    async with connected() as (client, channel):
+        listing = asyncio.ensure_future(client.list_tools()._all())
+        channel.reply(await channel.expect("tools/list"), page("a", "b", cursor="1"))
+        channel.refuse(await channel.expect("tools/list"), -32602, "bad cursor")
+        with pytest.raises(RemoteError, match="bad cursor") as caught:
+            await listing
+        assert [tool.name for tool in caught.value.partial] == ["a", "b"]
+        assert caught.value.__notes__ == ["1 pages with 2 items had been read (error.partial)"]
+
+
+async def test_a_list_that_changes_while_it_is_read_is_begun_again():
+    async with connected() as (client, channel):
+        listing = asyncio.ensure_future(client.list_tools()._all())
+        channel.reply(await channel.expect("tools/list"), page("a", cursor="1"))
+        request = await channel.expect("tools/list")
+        channel.notify("notifications/tools/list_changed")
+        channel.reply(request, page("b"))
+        request = await channel.expect("tools/list")
+        assert "cursor" not in request["params"]
+        channel.reply(request, page("a2", cursor="1"))
+        channel.reply(await channel.expect("tools/list"), page("b2"))
+        assert [tool.name for tool in await listing] == ["a2", "b2"]
+
+
+async def test_a_list_that_never_stands_still_is_given_with_a_warning():
+    async with connected(list_restarts=2) as (client, channel):
+        listing = asyncio.ensure_future(client.list_tools()._all())
+        for _ in range(3):
+            request = await channel.expect("tools/list")
+            channel.notify("notifications/tools/list_changed")
+            channel.reply(request, page("a"))
+        found = await listing
+        assert [tool.name for tool in found] == ["a"]
+        assert "list_restarts=2" in found.warnings[0]
+
+
+BAD = [
+    {"type": "object", "properties": {"a": {"type": "number", "x-mcp-header": "A"}}},
+    {"type": "object", "properties": {"a": {"type": "string", "x-mcp-header": ""}}},
+    {"type": "object", "properties": {"a": {"type": "string", "x-mcp-header": "a b"}}},
+    {
+        "type": "object",
+        "properties": {"a": {"type": "string", "x-mcp-header": "X"}, "b": {"type": "string", "x-mcp-header": "x"}},
+    },
+]
+
+
+async def test_items_that_cannot_be_read_are_left_out_and_named(caplog):
+    bad = {"name": "no schema"}
+    found, _ = await listed([page("a", bad, {"inputSchema": {}}, "b")])
+    assert [tool.name for tool in found] == ["a", "b"]
+    assert [one.name for one in found.excluded] == ["no schema", "(no name)"]
+    assert "inputSchema" in found.excluded[0].reason
+    assert "no schema" in caplog.text
+
+
+@pytest.mark.parametrize("schema", BAD)
+async def test_over_http_a_tool_with_a_wrong_header_annotation_is_left_out_alone(schema):
+    async def respond(exchange):
+        await exchange.result(page("a", tool("bad", inputSchema=schema), "b"))
+
+    async with ScriptedHttp(respond) as http, fresh(http.url) as client:
+        found = await client.list_tools()
+    assert [tool.name for tool in found] == ["a", "b"]
+    assert [one.name for one in found.excluded] == ["bad"]
+    found, _ = await listed([page(tool("bad", inputSchema=schema))])
+    assert [tool.name for tool in found] == ["bad"]  # where there are no headers, they cannot be wrong
+
+
+async def test_every_item_keeps_what_came_beyond_its_fields():
+    found, _ = await listed([page(tool("a", future={"x": 1}))])
+    assert msgspec.json.decode(found[0].raw)["future"] == {"x": 1}
+
+
+@pytest.mark.parametrize("body", [{"tools": 7}, [], {"tools": [], "resultType": "other"}])
+async def test_a_page_that_is_none_is_an_invalid_answer(body):
+    with pytest.raises(ResponseInvalid) as caught:
+        await listed([body])
+    assert caught.value.evidence is Evidence.ANSWERED
+
+
+async def test_the_other_lists_are_read_alike():
+    async with connected() as (client, channel):
+        for walk, method, member, item in (
+            (client.list_resources, "resources/list", "resources", {"uri": "a://b", "name": "n"}),
+            (client.list_resource_templates, "resources/templates/list", "resourceTemplates", {"uriTemplate": "a://{b}", "name": "n"}),
+            (client.list_prompts, "prompts/list", "prompts", {"name": "n", "arguments": [{"name": "x"}]}),
+        ):
+            listing = asyncio.ensure_future(walk()._all())
+            channel.reply(await channel.expect(method), {member: [item]})
+            assert (await listing)[0].name == "n"
+
+
+# --- the cache
+
+
+async def test_a_page_is_kept_for_as_long_as_the_server_says_and_no_longer():
+    clock = FakeClock()
+    cache = Cache(now=clock.monotonic)
+    async with connected(cache=cache) as (client, channel):
+        listing = asyncio.ensure_future(client.list_tools()._all())
+        channel.reply(await channel.expect("tools/list"), page("a", cursor="1", ttl=2000))
+        channel.reply(await channel.expect("tools/list"), page("b", ttl=1000))
+        await listing
+        assert len(await client.list_tools()) == 2
+        clock.advance(1.5)
+        listing = asyncio.ensure_future(client.list_tools()._all())
+        request = await channel.expect("tools/list")  # the second page alone
+        assert request["params"]["cursor"] == "1"
+        channel.reply(request, page("b2", ttl=0))
+        assert [tool.name for tool in await listing] == ["a", "b2"]
+        listing = asyncio.ensure_future(client.list_tools(fresh=True)._all())
+        channel.reply(await channel.expect("tools/list"), page("c", ttl=1000))
+        assert [tool.name for tool in await listing] == ["c"]
+        assert [tool.name for tool in await client.list_tools()] == ["c"]
+
+
+@pytest.mark.parametrize("ttl", [0, -5, None, "60000", True, float("inf")])
+async def test_without_a_time_to_live_nothing_is_kept(ttl):
+    cache = Cache(now=FakeClock().monotonic)
+    cache.put("s", "tools/list", None, msgspec.Raw(b"{}"), ttl_ms=ttl)
+    if ttl == float("inf"):
+        assert len(cache) == 1  # a very long time is a time
+    else:
+        assert len(cache) == 0
+
+
+async def test_a_change_notice_drops_what_it_is_about():
+    async with connected() as (client, channel):
+        for uri in ("file:///a", "file:///b"):
+            reading = asyncio.ensure_future(client.read_resource(uri))
+            body = {"contents": [{"uri": uri, "text": "x"}], "ttlMs": 60_000, "cacheScope": "private"}
+            channel.reply(await channel.expect("resources/read"), body)
+            await reading
+        sent = len(channel.sent)
+        assert (await client.read_resource("file:///a")).contents[0].text == "x"
+        assert len(channel.sent) == sent
+        channel.notify("notifications/resources/updated", {"uri": "file:///a"})
+        reading = asyncio.ensure_future(client.request("ping"))
+        channel.reply(await channel.expect("ping"), {})
+        await reading
+        await client.read_resource("file:///b")
+        assert len(channel.sent) == sent + 1
+        reading = asyncio.ensure_future(client.read_resource("file:///a"))
+        channel.reply(await channel.expect("resources/read"), {"contents": []})
+        await reading
+
+
+def test_private_results_do_not_cross_authorizations_and_public_ones_do():
+    cache = Cache(now=FakeClock().monotonic)
+    private, public = msgspec.Raw(b'{"p":1}'), msgspec.Raw(b'{"p":2}')
+    cache.put("s", "tools/list", None, private, ttl_ms=1000, scope="private", authorization="alice")
+    assert cache.get("s", "tools/list", None, authorization="bob") is None
+    assert cache.get("s", "tools/list", None) is None
+    cache.put("s", "prompts/list", None, public, ttl_ms=1000, scope="public", authorization="alice")
+    assert bytes(cache.get("s", "prompts/list", None, authorization="bob")) == b'{"p":2}'
+    assert cache.get("other", "prompts/list", None, authorization="bob") is None
+
+
+def test_the_cache_is_bounded():
+    cache = Cache(entries=2, now=FakeClock().monotonic)
+    for uri in "abc":
+        cache.put("s", "resources/read", uri, msgspec.Raw(b"{}"), ttl_ms=1000)
+    assert [cache.get("s", "resources/read", uri) is not None for uri in "abc"] == [False, True, True]
+    nothing = Cache(entries=0, now=FakeClock().monotonic)
+    nothing.put("s", "resources/read", "a", msgspec.Raw(b"{}"), ttl_ms=1000)
+    assert len(nothing) == 0
+
+
+# --- mirrored headers
+
+
+MIRRORED = {"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": "Region"}, "q": {"type": "string"}}}
+
+
+async def test_parameters_of_a_known_tool_are_mirrored_in_headers():
+    async def respond(exchange):
+        if exchange.asks == "tools/list":
+            await exchange.result(page(tool("sql", inputSchema=MIRRORED)))
+        else:
+            await exchange.result(tool_result())
+
+    async with ScriptedHttp(respond) as http, fresh(http.url) as client:
+        await client.list_tools()
+        await client.call_tool("sql", {"region": "Zürich", "q": "x"})
+        await client.call_tool("sql", {"region": None})
+        headers = [e.headers for e in http.exchanges[1:]]
+        assert headers[0]["mcp-param-region"] == "=?base64?WsO8cmljaA==?="
+        assert "mcp-param-q" not in headers[0]
+        assert "mcp-param-region" not in headers[1]
+
+
+async def test_when_headers_do_not_mirror_the_list_is_refreshed_and_the_call_repeated_once():
+    async def respond(exchange):
+        if exchange.asks == "tools/list":
+            await exchange.result(page(tool("sql", inputSchema=MIRRORED), ttl=60_000))
+        elif "mcp-param-region" in exchange.headers:
+            await exchange.result(tool_result())
+        else:
+            await exchange.error(-32020, "Header mismatch", status=400)
+
+    async with ScriptedHttp(respond) as http, fresh(http.url) as client:
+        assert (await client.call_tool("sql", {"region": "eu"})).value == "ok"
+        assert http.methods == ["tools/call", "tools/list", "tools/call"]
+        with pytest.raises(RemoteError) as caught:
+            await client.call_tool("sql", {})
+        assert caught.value.code == -32020
+        assert http.methods[3:] == ["tools/call", "tools/list", "tools/call"]
+
+
+async def test_an_argument_that_no_header_can_carry_is_said_before_anything_is_sent():
+    schema = {"type": "object", "properties": {"n": {"type": "integer", "x-mcp-header": "N"}}}
+
+    async def respond(exchange):
+        await exchange.result(page(tool("t", inputSchema=schema)))
+
+    async with ScriptedHttp(respond) as http, fresh(http.url) as client:
+        await client.list_tools()
+        with pytest.raises(Exception, match="header") as caught:
+            await client.call_tool("t", {"n": 2**60})
+        assert caught.value.evidence is Evidence.NOT_SENT
+        assert len(http.exchanges) == 1
+
+
+async def test_a_list_that_is_cut_off_is_a_lost_connection_with_what_was_read():
+    async with connected() as (client, channel):
+        listing = asyncio.ensure_future(client.list_tools()._all())
+        channel.reply(await channel.expect("tools/list"), page("a", cursor="1"))
+        await channel.expect("tools/list")
+        channel.end()
+        with pytest.raises(ConnectionLost) as caught:
+            await listing
+        assert [tool.name for tool in caught.value.partial] == ["a"]
+
+
+async def test_lists_of_the_handshake_era_are_not_kept():
+    async with in_session() as (client, channel):
+        for _ in range(2):
+            listing = asyncio.ensure_future(client.list_tools()._all())
+            channel.reply(await channel.expect("tools/list"), {"tools": [tool("a")]})
+            await listing
