@@ -7,6 +7,9 @@ plain JSON, mend what may be mended, hold it against the schema, and decode agai
 A binder knows a record of parameters. It knows no function, and nothing of who calls.
 """
 
+# JSON values, and what users hand in, are narrowed by looking at them:
+# pyright: reportUnknownVariableType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping

@@ -3,6 +3,9 @@
 It knows values, enums and callables. Who may ask, how many are sent and the wire's shape are `dispatch`'s business.
 """
 
+# JSON values, and what users hand in, are narrowed by looking at them:
+# pyright: reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 import enum
@@ -41,7 +44,9 @@ class Complete:
         if self.values is not None:
             start = typed.casefold()
             return [value for value in self.values if value.casefold().startswith(start)]
-        found = self.suggest(typed, arguments) if self._takes_arguments else self.suggest(typed)  # type: ignore[misc]  # one of the two is set
+        if self.suggest is None:
+            return []
+        found = self.suggest(typed, arguments) if self._takes_arguments else self.suggest(typed)
         if inspect.isawaitable(found):
             found = await found
         return [_text_of(value) for value in found]

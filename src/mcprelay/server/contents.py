@@ -18,6 +18,9 @@
 itself.
 """
 
+# JSON values, and what users hand in, are narrowed by looking at them:
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
 import base64

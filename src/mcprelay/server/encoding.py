@@ -4,6 +4,9 @@ JSON has no NaN and no infinity, and an encoder that meets one writes `null`: th
 that names the place. Nothing here knows schemas.
 """
 
+# JSON values, and what users hand in, are narrowed by looking at them:
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping

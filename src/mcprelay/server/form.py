@@ -5,6 +5,9 @@ Schema"). A type that is more than that is refused when the form is made, and th
 demands beyond what a form can say, a pattern for instance, is checked when the answer comes.
 """
 
+# JSON values, and what users hand in, are narrowed by looking at them:
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping

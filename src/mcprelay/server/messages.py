@@ -13,6 +13,9 @@ The content of a message is a string, a content block, the mapping of one (`{"ty
 which is then written as JSON.
 """
 
+# JSON values, and what users hand in, are narrowed by looking at them:
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping

@@ -3,6 +3,9 @@
 Reports are made from a JSON Schema and from the misfits of types; they know no Python type and no protocol.
 """
 
+# JSON values, and what users hand in, are narrowed by looking at them:
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
 import difflib

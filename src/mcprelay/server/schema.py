@@ -4,6 +4,9 @@ The module knows the keywords of JSON Schema 2020-12 by their Python names. It d
 meets a type, and how it is enforced, is `mcprelay.server.shape`'s business.
 """
 
+# JSON values, and what users hand in, are narrowed by looking at them:
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
 import enum

@@ -5,6 +5,8 @@ the author's order, and aliases of an enum's member are not listed twice.
 """
 
 # ruff: noqa: D102 - the methods of a shape are described once, in `Shape`
+# JSON values, and what users hand in, are narrowed by looking at them:
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
 
 from __future__ import annotations
 
@@ -35,8 +37,9 @@ class Choice(Shape):
         self.python = python
         self.kinds = frozenset(_KINDS[type(value)] for value in values)
         self._wire = wire
-        self._in: dict[Any, Any] | None = None
+        self._in: dict[Any, Any] = {}
         self._out: dict[int, Any] = {}
+        self._stand_in = members is not None
         if members is not None:  # by type too: to Python, True is 1
             self._in = {(type(value), value): member for value, member in zip(values, members, strict=True)}
             self._out = {id(member): value for value, member in zip(values, members, strict=True)}
@@ -46,13 +49,13 @@ class Choice(Shape):
         return {"type": kinds[0] if len(kinds) == 1 else kinds, "enum": list(self.values)}
 
     def reader(self, mode: Mode) -> Reader:
-        return Reader(self._wire, self._member if self._in is not None and mode == "input" else None)
+        return Reader(self._wire, self._member if self._stand_in and mode == "input" else None)
 
     def writer(self, *, careful: bool) -> Callable[[Any], Any] | None:
-        return None if self._in is None else self._value
+        return self._value if self._stand_in else None
 
     def _member(self, value: Any) -> Any:
-        return self._in[type(value), value]  # type: ignore[index]  # there are members, and msgspec knew the value
+        return self._in[type(value), value]
 
     def _value(self, member: Any) -> Any:
         return self._out.get(id(member), member)

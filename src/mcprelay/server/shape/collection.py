@@ -1,6 +1,8 @@
 """Shapes of arrays and free-form objects: lists, sets, tuples, mappings."""
 
 # ruff: noqa: D102 - the methods of a shape are described once, in `Shape`
+# JSON values, and what users hand in, are narrowed by looking at them:
+# pyright: reportUnknownArgumentType=false, reportUnknownVariableType=false
 
 from __future__ import annotations
 
@@ -44,7 +46,8 @@ class Array(Shape):
         if mode == "output":
             return Reader(list[item.type], exact=item.exact)  # type: ignore[name-defined]  # a type made at run time
         if self._wire is not None and (item.lift is None or self._wire is list):
-            wire: Any = self._wire[item.type, ...] if self._wire is tuple else self._wire[item.type]
+            arguments = (item.type, ...) if self._wire is tuple else item.type
+            wire: Any = self._wire.__class_getitem__(arguments)
             return Reader(wire, None if item.lift is None else _each(item.lift, None), item.exact)
         return Reader(list[item.type], _each(item.lift, self._build), item.exact)  # type: ignore[name-defined]
 
@@ -117,7 +120,7 @@ class Map(Shape):
         schema = self.key.schema(to)
         if "enum" in schema:
             return {"enum": [str(value) for value in schema["enum"]]}
-        if self.key.kinds == {"integer"}:
+        if self.key.kinds == frozenset({"integer"}):
             return {"pattern": r"^-?(0|[1-9]\d*)$"}
         return {key: value for key, value in schema.items() if key != "type"}
 

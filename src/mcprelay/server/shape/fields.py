@@ -4,6 +4,9 @@ Each function answers the same questions: which fields, of which annotation, wit
 made. attrs and pydantic are met only through the user's own class; nothing is imported for them.
 """
 
+# JSON values, and what users hand in, are narrowed by looking at them:
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
 import dataclasses
@@ -133,7 +136,7 @@ def _attrs(cls: type) -> Flavor:
 def annotations_of(cls: type) -> dict[str, Any]:
     """The annotations of a class, unevaluated where the language says so."""
     try:
-        import annotationlib  # type: ignore[import-not-found,unused-ignore]
+        import annotationlib  # type: ignore[import-not-found,unused-ignore]  # pyright: ignore[reportMissingImports]
     except ImportError:
         return dict(getattr(cls, "__annotations__", {}))
     return dict(annotationlib.get_annotations(cls, format=annotationlib.Format.FORWARDREF))

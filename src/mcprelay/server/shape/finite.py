@@ -4,6 +4,9 @@ JSON has no NaN and no infinity, and every encoder writes `null` for them. So it
 written, and then the value itself has to be searched.
 """
 
+# JSON values, and what users hand in, are narrowed by looking at them:
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
 import math

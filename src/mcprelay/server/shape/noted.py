@@ -187,7 +187,7 @@ def _merged(shape: Shape, keywords: JsonSchema, checks: Sequence[Check]) -> Note
 
 
 def _note_option(option: Shape, keywords: JsonSchema, checks: Sequence[Check]) -> Shape:
-    if option.kinds == {"null"}:
+    if option.kinds == frozenset({"null"}):
         return option
     return note(option, {key: value for key, value in keywords.items() if _concerns(key, option)}, checks)
 

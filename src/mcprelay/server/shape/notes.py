@@ -5,6 +5,9 @@ pydantic alone can enforce (validators, discriminators, strict types) is marked 
 whole. Metadata of anybody else is passed over, as PEP 593 asks.
 """
 
+# JSON values, and what users hand in, are narrowed by looking at them:
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
 import operator

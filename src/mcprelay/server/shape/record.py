@@ -6,6 +6,8 @@ reported alike, and what the user's constructor says still counts.
 """
 
 # ruff: noqa: D102 - the methods of a shape are described once, in `Shape`
+# JSON values, and what users hand in, are narrowed by looking at them:
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 
 from __future__ import annotations
 
@@ -103,7 +105,8 @@ class Record(Shape):
         return to.refer(self, self.name, lambda: self.body(to))
 
     def body(self, to: Publisher) -> JsonSchema:
-        fields = [field for field in self.fields if field.in_mode(to.mode)]
+        mode = to.mode
+        fields = [field for field in self.fields if field.in_mode(mode)]
         schema: JsonSchema = {"type": "object"}
         if self.description:
             schema["description"] = self.description
@@ -112,7 +115,7 @@ class Record(Shape):
             key, tag = self._tag
             properties[key] = {"type": "string" if isinstance(tag, str) else "integer", "enum": [tag]}
         schema["properties"] = properties | {field.key: self._property(field, to) for field in fields}
-        required = [field.key for field in fields if _is_required(field, to.mode)]
+        required = [field.key for field in fields if _is_required(field, mode)]
         if self._tag is not None:
             required.insert(0, self._tag[0])
         if required:
@@ -151,7 +154,7 @@ class Record(Shape):
         if mode == "output":
             return Reader(mirror, None, exact)
         if self.extra is not None:
-            return Reader(dict[str, Raw], self._lift_open(fields), exact)
+            return Reader(dict[str, Raw], self._lift_open(fields, self.extra), exact)
         return Reader(mirror, self.lifting(fields, readers), exact)
 
     def _mirror(self, mode: Mode, fields: list[Field], readers: list[Reader]) -> type[Struct]:
@@ -190,7 +193,7 @@ class Record(Shape):
 
         return lift
 
-    def _lift_open(self, fields: Sequence[Field]) -> Callable[[Any], Any]:
+    def _lift_open(self, fields: Sequence[Field], extra: Shape) -> Callable[[Any], Any]:
         """The same for an object that takes other keys: field by field, and the rest as a mapping at the end."""
 
         def lift(members: dict[str, Raw]) -> Any:
@@ -198,7 +201,7 @@ class Record(Shape):
             values = [_read_member(field, rest) for field in fields]
             for key in rest.keys() & self.reserved:
                 raise Misfit("there is no such argument", (key,))
-            others = {key: _located(self.extra.read, raw, key) for key, raw in rest.items()}  # type: ignore[union-attr]
+            others = {key: _located(extra.read, raw, key) for key, raw in rest.items()}
             return construct(self._build, [*values, others])
 
         return lift
@@ -252,7 +255,7 @@ class Named(Shape):
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.target: Shape | None = None
+        self.target = Shape()
         self._open: set[Mode] = set()
         self._writing = False
 
@@ -266,14 +269,14 @@ class Named(Shape):
         return to.refer(self, self.name, lambda: self.body(to))
 
     def body(self, to: Publisher) -> JsonSchema:
-        return self.target.body(to)  # type: ignore[union-attr]  # settled
+        return self.target.body(to)
 
     def reader(self, mode: Mode) -> Reader:
         if mode in self._open:
             return Reader(Raw, self.read, exact=True) if mode == "input" else Reader(Raw, exact=False)
         self._open.add(mode)
         try:
-            return self.target.reader(mode)  # type: ignore[union-attr]  # settled
+            return self.target.reader(mode)
         finally:
             self._open.discard(mode)
 
@@ -282,12 +285,12 @@ class Named(Shape):
             return None
         self._writing = True
         try:
-            return self.target.writer(careful=careful)  # type: ignore[union-attr]  # settled
+            return self.target.writer(careful=careful)
         finally:
             self._writing = False
 
     def parts(self) -> Sequence[Shape]:
-        return () if self.target is None else (self.target,)
+        return (self.target,)
 
 
 def plain_json(shape: Shape, value: Any) -> Any:

@@ -8,6 +8,7 @@ name that none of these has is an error that says the name.
 from __future__ import annotations
 
 import builtins
+import inspect
 import sys
 import types
 import typing
@@ -102,7 +103,7 @@ def _enclosing(qualname: str, module: Mapping[str, Any]) -> Mapping[str, Any]:
     """The local variables of the running functions that something was defined in, the innermost going first."""
     names: dict[str, Any] = {}
     for outer in _outer_functions(qualname):
-        frame: types.FrameType | None = sys._getframe(1)  # noqa: SLF001 - the documented way to one's callers
+        frame: types.FrameType | None = inspect.currentframe()
         while frame is not None:
             if frame.f_code.co_qualname == outer and frame.f_globals is module:
                 names = {**frame.f_locals, **names}

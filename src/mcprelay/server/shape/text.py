@@ -16,6 +16,8 @@ enforced (`noted`).
 """
 
 # ruff: noqa: D102 - the methods of a shape are described once, in `Shape`
+# JSON values, and what users hand in, are narrowed by looking at them:
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 
 from __future__ import annotations
 

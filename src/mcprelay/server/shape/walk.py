@@ -4,6 +4,9 @@ The walk knows every form that a type hint takes: generics, aliases, qualifiers,
 it cannot turn into JSON is refused with a sentence that says what to write instead.
 """
 
+# JSON values, and what users hand in, are narrowed by looking at them:
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
 import collections
@@ -329,7 +332,7 @@ def _unqualified(annotation: Any, scope: Scope, *, optional: bool) -> tuple[Any,
 
 def _type_arguments(cls: type, arguments: tuple[Any, ...]) -> dict[Any, Any]:
     """What type variables stand for inside a class, those of its generic bases included."""
-    variables = dict(zip(getattr(cls, "__parameters__", ()), arguments, strict=False))
+    variables: dict[Any, Any] = dict(zip(getattr(cls, "__parameters__", ()), arguments, strict=False))
     for base in getattr(cls, "__orig_bases__", ()):
         origin = typing.get_origin(base)
         if origin is not None and origin not in {typing.Generic, typing.Protocol}:
@@ -346,7 +349,7 @@ def _sizes(notes: Notes, shape: Shape) -> dict[str, int]:
     if not notes.sizes or isinstance(shape, Text):
         return {}
     kinds = shape.kinds - {"null"}
-    unit = "Items" if kinds == {"array"} else "Properties" if kinds == {"object"} else "Length"
+    unit = "Items" if kinds <= {"array"} else "Properties" if kinds <= {"object"} else "Length"
     return {f"{end}{unit}": size for end, size in notes.sizes.items()}
 
 
