@@ -10,6 +10,7 @@ import pytest
 from mcprelay.server.contents import resource_result
 from mcprelay.server.encoding import ResultInvalid
 from mcprelay.server.file import File
+from mcprelay.server.results import Items
 from mcprelay.types import Audio, EmbeddedResource, Image, ReadResourceResult, ResourceContents, Text
 
 URI = "config://app"
@@ -93,6 +94,7 @@ def test_a_list_with_contents_in_it_is_several_contents():
 
 def test_a_generator_is_read_to_its_end():
     assert [item.blob for item in contents(item for item in [b"\x00", b"\x01"])] == [b"\x00", b"\x01"]
+    assert [item.text for item in contents(Items(["a", {"b": 1}]))] == ["a", '{"b":1}']
 
 
 def test_meta_is_given_to_contents_that_have_none():

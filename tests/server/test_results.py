@@ -13,7 +13,7 @@ from msgspec import UNSET
 from mcprelay.errors import LimitExceeded
 from mcprelay.server.encoding import ResultInvalid
 from mcprelay.server.file import File, is_textual, read_stream, sniff
-from mcprelay.server.results import collect, content_of, tool_result
+from mcprelay.server.results import Items, collect, content_of, tool_result
 from mcprelay.types import Audio, EmbeddedResource, Image, ResourceContents, ResourceLink, Text, ToolResult
 
 PNG = b"\x89PNG\r\n\x1a\nrest"
@@ -142,6 +142,16 @@ async def test_asynchronous_generators_are_collected():
         yield LINK
 
     assert content_of(await collect(generate())) == (Text("a"), LINK)
+
+
+async def test_what_a_generator_gives_is_content_item_by_item_even_if_it_is_all_data():
+    async def generate():
+        yield "a"
+        yield {"b": 1}
+
+    assert content_of(await collect(generate())) == (Text("a"), Text('{"b":1}'))
+    assert content_of(Items()) == ()
+    assert tool_result(Items(["a"])).structured_content is UNSET
 
 
 class Odd:

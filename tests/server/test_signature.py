@@ -649,6 +649,16 @@ def test_values_that_are_already_read_are_bound_by_name():
         compiled.bind({"user_id": "x", "path": []})
 
 
+@pytest.mark.parametrize("kind", ["prompt", "resource"])
+def test_what_comes_as_strings_is_read_from_strings_even_where_tools_are_strict(kind):
+    def handler(n: int) -> Any:
+        return n
+
+    assert compile_call(handler, kind=kind, strict=True).bind({"n": "3"}) == (3,)
+    with pytest.raises(ArgumentsInvalid):
+        compile_call(handler, kind="tool", strict=True).bind({"n": "3"})
+
+
 def test_what_has_no_json_form_is_refused_with_advice():
     class Connection: ...
 

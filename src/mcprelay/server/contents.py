@@ -10,7 +10,7 @@
 | `bytes`, an open file | text where the media type says text, else bytes | by the first bytes, else octets |
 | a path, a `File` | the same | by the name |
 | `Image`, `Audio` | bytes | its own |
-| a list or generator with any of these in it | one after the other | |
+| a list with any of these in it, any generator | one after the other | |
 | an empty list, any other list, mapping, dataclass, model, number, true, false | its JSON | `application/json` |
 | `None` | an error: a resource has contents | |
 
@@ -33,6 +33,7 @@ from msgspec.structs import replace
 
 from mcprelay.server.encoding import ResultInvalid, encode
 from mcprelay.server.file import OCTETS, STREAM_BYTES, File, contents_of_bytes, is_path, is_stream, read_stream, sniff
+from mcprelay.server.results import Items
 from mcprelay.types import Audio, EmbeddedResource, Image, Meta, ReadResourceResult, ResourceContents, Text
 
 JSON = "application/json"
@@ -75,8 +76,8 @@ class _Maker:
 
     def contents(self, value: Any) -> list[ResourceContents]:
         """One value as contents, a list of them as several."""
-        if isinstance(value, GeneratorType):
-            value = list(value)
+        if isinstance(value, (GeneratorType, Items)):
+            return [self.one(item) for item in value]
         if isinstance(value, (list, tuple)) and any(_is_contents(item) for item in value):
             return [self.one(item) for item in value]
         return [self.one(value)]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcprelay.server.context import Context
 from mcprelay.server.depends import Scope, provide_context
-from mcprelay.server.results import collect
+from mcprelay.server.results import Items, collect
 from mcprelay.server.resume import Interview
 
 if TYPE_CHECKING:
@@ -75,4 +75,4 @@ class Handler:
 
 def _drained(value: Any) -> Any:
     """A generator's items, read in the thread that made it."""
-    return list(value) if inspect.isgenerator(value) else value
+    return Items(value) if inspect.isgenerator(value) else value

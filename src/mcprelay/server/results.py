@@ -77,9 +77,13 @@ def content_of(value: Any, *, stream_bytes: int = STREAM_BYTES) -> tuple[Content
     return tuple(_blocks(value, stream_bytes))
 
 
-async def collect(items: AsyncIterable[Any]) -> list[Any]:
-    """The items of an asynchronous generator, for `content_of`. Closing it is the caller's business."""
-    return [item async for item in items]
+class Items(list[Any]):
+    """What a generator gave, which is content item by item, whatever the items are."""
+
+
+async def collect(items: AsyncIterable[Any]) -> Items:
+    """What an asynchronous generator gives. Closing it is the caller's business."""
+    return Items([item async for item in items])
 
 
 def is_content(value: Any) -> bool:
@@ -89,7 +93,7 @@ def is_content(value: Any) -> bool:
 
 def _is_data(value: Any) -> bool:
     """Whether a value is a structure: neither a scalar nor content."""
-    if value is None or isinstance(value, (str, int, float, GeneratorType)) or is_content(value):
+    if value is None or isinstance(value, (str, int, float, GeneratorType, Items)) or is_content(value):
         return False
     return not (isinstance(value, (list, tuple, set, frozenset)) and any(is_content(item) for item in value))
 
@@ -103,7 +107,7 @@ def _blocks(value: Any, limit: int) -> Iterator[ContentBlock]:
         yield Text(NULL)
     elif is_content(value):
         yield _block(value, limit)
-    elif isinstance(value, GeneratorType) or (not _is_data(value) and _is_array(value)):
+    elif isinstance(value, (GeneratorType, Items)) or (not _is_data(value) and _is_array(value)):
         for item in value:
             yield from _blocks(item, limit)
     else:

@@ -118,7 +118,8 @@ def compile_call(
         function: Anything that can be called; see `mcprelay.server.target`.
         kind: What it serves: only a tool publishes what it returns.
         name: What to call it, its own name unless given.
-        strict: Whether arguments must have exactly their types. `3.0` is an integer all the same.
+        strict: Whether a tool's arguments must have exactly their types. `3.0` is an integer all the same. Of prompts
+            and resources every argument is a string on the wire, so that there is always something to read from it.
         injects: Which parameters are injected.
         schema: What the user adds for the arguments as a whole.
         output_schema: An output schema to publish instead of the annotation's; None to publish none.
@@ -130,6 +131,7 @@ def compile_call(
     """
     target = target_of(function, owner=owner, name=name, names=names)
     docs = parse_docstring(target.doc)
+    strict = strict and kind == "tool"
     walk = Walk(strict=strict)
     try:
         plan = Plan(target, docs, walk, injects or _nothing, Added.of(schema))
