@@ -31,7 +31,7 @@ async def connect(mode, target, era):
 
         async def call(text):
             result = await client.call_tool("echo", {"text": text})
-            value = result.structured_content
+            value = result.structured
             return value["result"] if isinstance(value, dict) else value
 
         yield call
