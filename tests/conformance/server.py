@@ -114,6 +114,14 @@ async def test_tool_with_progress(ctx: Context) -> str:
     return "Progress was reported."
 
 
+@server.tool
+async def test_reconnection(ctx: Context) -> str:
+    """Let go of the connection in the middle of the call; the client comes back for the result."""
+    ctx.close_stream(retry_ms=500)
+    await asyncio.sleep(0.1)
+    return "The stream was closed, and the result came all the same."
+
+
 def _extra() -> str:
     """Exist for a moment."""
     return "here"

@@ -223,3 +223,26 @@ def test_what_is_not_flat_is_refused_by_name(annotation, part):
 
 def test_a_form_is_made_once():
     assert form_of(Seat) is form_of(Seat)
+
+
+TITLED = [{"const": "a", "title": "The first"}, {"const": "b", "title": "The second"}]
+
+
+@pytest.mark.parametrize(
+    "definition",
+    [
+        {"type": "string", "oneOf": TITLED},
+        {"type": "string", "enum": ["a", "b"], "enumNames": ["The first", "The second"]},
+        {"type": "array", "items": {"anyOf": TITLED}},
+    ],
+)
+def test_choices_keep_the_titles_that_their_author_wrote(definition):
+    kind = list[str] if definition["type"] == "array" else str
+    made = form_of(Annotated[kind, Schema(definition=definition)])
+    assert made.schema["properties"]["value"] == definition
+
+
+def test_choices_of_which_one_has_no_title_are_not_titled_choices():
+    definition = {"type": "array", "items": {"anyOf": [*TITLED, {"const": "c"}]}}
+    with pytest.raises(DefinitionError):
+        form_of(Annotated[list[str], Schema(definition=definition)])

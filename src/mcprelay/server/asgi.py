@@ -188,7 +188,9 @@ class App:
         if arrival is None:
             return
         if head.method == "POST":
-            await self._post(arrival)
+            listen = await self._post(arrival)
+            if listen is not None:
+                await self._listen(listen, arrival)
             return
         work = self.endpoint.get(head) if head.method == "GET" else self.endpoint.delete(head)
         if isinstance(work, Refusal):
@@ -209,25 +211,27 @@ class App:
             await self._server.start()
         return Arrival(scope, head, principal, receive, send)
 
-    async def _post(self, arrival: Arrival) -> None:
-        """Read a message to the MCP endpoint and carry it out. Streams of changes do not count as being worked on."""
+    async def _post(self, arrival: Arrival) -> Exchange | None:
+        """Read a message to the MCP endpoint and carry it out, unless it asks for a stream of changes, which does not
+        count as being worked on.
+        """
         here = self.here()
         if here.busy >= self._limits.concurrent_requests:
             why = f"too many requests at once: concurrent_requests={self._limits.concurrent_requests}; try again later"
             await arrival.respond(_busy(why))
-            return
+            return None
         here.busy += 1
         try:
             body = await self._read(arrival.receive)
             if body is None:
-                return
+                return None
             work = body if isinstance(body, Refusal) else self.endpoint.accept(arrival.head, body)
-            if type(work) is not Exchange or work.method.name != LISTEN:
-                await self._carry_out(work, arrival, here)
-                return
+            if type(work) is Exchange and work.method.name == LISTEN:
+                return work
+            await self._carry_out(work, arrival, here)
+            return None
         finally:
             here.busy -= 1
-        await self._listen(work, arrival)
 
     async def _read(self, receive: Receive) -> bytes | Refusal | None:
         """The body, or None when the client hung up before its end."""
@@ -291,10 +295,14 @@ class App:
             await arrival.respond(Refusal(406, jsonrpc.refusal(work.id, jsonrpc.INVALID_REQUEST, why)))
             return
         try:
-            with self._server.changes.stream():
-                await self._exchange(work, arrival)
+            self._server.changes.opened()
         except LimitExceeded as error:
             await arrival.respond(_busy(str(error), work.id))
+            return
+        try:
+            await self._exchange(work, arrival)
+        finally:
+            self._server.changes.closed()
 
     # --- the HTTP+SSE pair
 

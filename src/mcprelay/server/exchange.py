@@ -110,7 +110,9 @@ class Hangup:
         self._suspended()
 
     async def _watch(self) -> None:
-        await self._arrival.hung_up()
+        receive = self._arrival.receive
+        while (await receive())["type"] != "http.disconnect":  # written out: each waiting stream holds this frame
+            pass
         self._then()
 
     def close(self) -> None:

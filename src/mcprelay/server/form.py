@@ -169,6 +169,8 @@ def _field(schema: JsonSchema, root: JsonSchema) -> JsonSchema | None:
         return {"type": "boolean"}
     if kind in {"integer", "number"}:
         return {"type": kind, **_range(schema)}
+    if kind == "string" and (titled := _titled(schema.get("oneOf"))):
+        return {"type": "string", "oneOf": titled}
     if kind == "string" and "contentEncoding" not in schema:
         return _string(schema)
     return _choices(schema, root) if kind == "array" else None
@@ -198,12 +200,26 @@ def _choice(schema: JsonSchema) -> JsonSchema | None:
     values = schema["enum"]
     if not values or any(isinstance(value, (bool, float, list, dict)) or value is None for value in values):
         return None
-    return {"type": "string", "enum": [str(value) for value in values]}
+    made: JsonSchema = {"type": "string", "enum": [str(value) for value in values]}
+    names = schema.get("enumNames")  # how choices had names before they had titles
+    return made | {"enumNames": names} if isinstance(names, list) and len(names) == len(values) else made
+
+
+def _titled(options: Any) -> list[JsonSchema]:
+    """Choices that have titles, as an author writes them; none if these are not such choices."""
+    choices = [
+        {"const": option["const"], "title": option["title"]}
+        for option in (options if isinstance(options, list) else ())
+        if isinstance(option, dict) and isinstance(option.get("const"), str) and isinstance(option.get("title"), str)
+    ]
+    return choices if options and len(choices) == len(options) else []
 
 
 def _choices(schema: JsonSchema, root: JsonSchema) -> JsonSchema | None:
     item = target_of(schema.get("items"), root) or {}
     choice = _choice(item) if "enum" in item else None
+    if titled := _titled(item.get("anyOf")):
+        choice = {"anyOf": titled}
     if choice is None:
         return None
     return {

@@ -120,10 +120,14 @@ class SsePair:
             address: Where the client posts its messages.
         """
         try:
-            with self._server.changes.stream():
-                await self._serve(arrival, address)
+            self._server.changes.opened()
         except LimitExceeded as error:
             await arrival.respond(_refusal(503, str(error), (b"retry-after", b"60")))
+            return
+        try:
+            await self._serve(arrival, address)
+        finally:
+            self._server.changes.closed()
 
     async def _serve(self, arrival: Arrival, address: str) -> None:
         session_id = new_session_id()

@@ -277,18 +277,22 @@ class Streamable:
 
     async def _get(self, work: OpenStream, arrival: Arrival, conversation: Conversation) -> None:
         """Read a stream, from now on or after an event."""
-        name, _, event_id = (work.last_event_id or STANDING).partition(MARK)
         try:
-            with self._server.changes.stream():
-                if name == STANDING:
-                    await _read(conversation.stand(), event_id or None, arrival)
-                elif name in conversation.streams:
-                    await _read(conversation.streams[name], event_id, arrival)
-                else:
-                    await self._replay(name, event_id, arrival, conversation)
+            self._server.changes.opened()
         except LimitExceeded as error:
             busy = answer_in(conversation.revision, jsonrpc.refusal(None, jsonrpc.INTERNAL_ERROR, str(error)))
             await arrival.respond(Refusal(503, busy, (JSON_HEADER, (b"retry-after", b"60"))))
+            return
+        name, _, event_id = (work.last_event_id or STANDING).partition(MARK)
+        try:
+            if name == STANDING:
+                await _read(conversation.stand(), event_id or None, arrival)
+            elif name in conversation.streams:
+                await _read(conversation.streams[name], event_id, arrival)
+            else:
+                await self._replay(name, event_id, arrival, conversation)
+        finally:
+            self._server.changes.closed()
 
     async def _replay(self, name: str, event_id: str, arrival: Arrival, conversation: Conversation) -> None:
         """Read what is left of a stream that has ended, or that another process writes."""

@@ -7,7 +7,6 @@ for a slow listener is bounded by what there is to hear, and nothing is lost.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from typing import TYPE_CHECKING
 
 from mcprelay.errors import LimitExceeded
@@ -160,9 +159,8 @@ class Changes:
         self._open = 0
         self._listeners: dict[Listener, None] = {}
 
-    @contextlib.contextmanager
-    def stream(self) -> Iterator[None]:
-        """Keep a stream of changes open.
+    def opened(self) -> None:
+        """A stream of changes is open, until `closed` is called.
 
         Raises:
             LimitExceeded: There are as many as may be (`listen_streams`).
@@ -170,10 +168,10 @@ class Changes:
         if self._open >= self.listen_streams:
             raise LimitExceeded("listen_streams", self.listen_streams, what="the number of open listen streams")
         self._open += 1
-        try:
-            yield
-        finally:
-            self._open -= 1
+
+    def closed(self) -> None:
+        """A stream of changes is not open any more."""
+        self._open -= 1
 
     def __len__(self) -> int:
         return len(self._listeners)
