@@ -544,6 +544,30 @@ def test_type_variables_are_their_bound_their_constraints_or_anything():
     assert schema_of(Defaulted) == STRING
 
 
+def test_a_union_with_anything_is_anything():
+    assert schema_of(Any | None) == {}
+    assert read(Any | None, None) is None
+
+
+class Patch(msgspec.Struct):
+    name: str | msgspec.UnsetType | None = msgspec.UNSET
+
+
+def test_a_field_that_may_be_left_out_is_no_type_of_its_own():
+    assert schema_of(Patch)["properties"] == {"name": {"anyOf": [STRING, {"type": "null"}]}}
+    assert read(Patch, {}) == Patch()
+    assert read(Patch, {"name": None}) == Patch(None)
+
+
+def test_metadata_that_cannot_be_hashed_is_metadata_all_the_same():
+    one = Annotated[int, Schema(enum=[1])]
+    assert schema_of(Box[one])["properties"]["item"] == {"type": "integer", "enum": [1]}
+    assert read(Box[one] | None, {"item": 1}) == Box(1)
+    assert read(Box[Annotated[int, {"of": "others"}]], {"item": 1}) == Box(1)
+    with pytest.raises(ArgumentsInvalid, match="x.item: expected 1"):
+        read(Box[one], {"item": 2})
+
+
 def test_an_error_in_a_field_names_the_field_and_its_class():
     @dataclass
     class Holder:

@@ -46,13 +46,13 @@ class Format(enum.StrEnum):
     UUID = "uuid"
 
 
-class _Described(Struct, frozen=True, omit_defaults=True, rename="camel"):
+class _Described(Struct, frozen=True, eq=False, omit_defaults=True, rename="camel"):
     """The one thing that may be said by position: `Schema("How many")`."""
 
     description: str | UnsetType = UNSET
 
 
-class Schema(_Described, frozen=True, omit_defaults=True, rename="camel", kw_only=True):
+class Schema(_Described, frozen=True, eq=False, omit_defaults=True, rename="camel", kw_only=True):
     """Keywords that are added to, or override, what the type says: `Annotated[int, Schema("How many", minimum=1)]`.
 
     On a parameter they describe that parameter; on a callable (`@server.tool(schema=Schema(...))`) they describe the

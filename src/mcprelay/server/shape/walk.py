@@ -18,7 +18,7 @@ from collections import abc
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from msgspec import NODEFAULT
+from msgspec import NODEFAULT, UnsetType
 
 from mcprelay.errors import DefinitionError
 from mcprelay.server.docstring import parse_docstring
@@ -131,10 +131,11 @@ class Walk:
         return ANYTHING if variable.__bound__ is None else self.shape(variable.__bound__, scope, variables)
 
     def _alias(self, alias: Any, arguments: tuple[Any, ...], scope: Scope, variables: Mapping[Any, Any]) -> Shape:
-        key = (alias, self._resolved(arguments, variables))
+        arguments = self._resolved(arguments, variables)
+        key = (alias, *map(_identity, arguments))
         if key not in self._aliases:
             named = self._aliases[key] = Named(alias.__name__)
-            inner = dict(zip(alias.__type_params__, key[1], strict=False))
+            inner = dict(zip(alias.__type_params__, arguments, strict=False))
             named.settle(self.shape(alias.__value__, scope, inner))
         return self._aliases[key]
 
@@ -159,8 +160,12 @@ class Walk:
     def _union(self, arguments: tuple[Any, ...], scope: Scope, variables: Mapping[Any, Any]) -> Shape:
         options: list[Shape] = []
         for argument in arguments:
+            if argument is UnsetType:  # msgspec's word for a field that may be left out
+                continue
             shape = self.shape(argument, scope, variables)
             options.extend(shape.options if isinstance(shape, OneOf) else [shape])
+        if ANYTHING in options:
+            return ANYTHING
         distinct = list(dict.fromkeys(options))
         return distinct[0] if len(distinct) == 1 else OneOf(distinct)
 
@@ -235,7 +240,7 @@ class Walk:
         if is_foreign(cls):
             return self._foreign(cls if annotation is None else annotation)
         arguments = self._resolved(arguments, variables)
-        key = (cls, arguments)
+        key = (cls, *map(_identity, arguments))
         if key in self._records:
             return self._records[key]
         flavor = flavor_of(cls)
@@ -307,6 +312,15 @@ class Walk:
     def _resolved(self, arguments: tuple[Any, ...], variables: Mapping[Any, Any]) -> tuple[Any, ...]:
         """Type arguments with the type variables of this place filled in."""
         return tuple(variables.get(item, item) if isinstance(item, typing.TypeVar) else item for item in arguments)
+
+
+def _identity(annotation: Any) -> Any:
+    """What tells an annotation from others; by what it is where it can be hashed, which metadata may prevent."""
+    try:
+        hash(annotation)
+    except TypeError:
+        return id(annotation)
+    return annotation
 
 
 def _is_qualifier(origin: Any) -> bool:
