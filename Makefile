@@ -46,9 +46,9 @@ demo: $(VENV)/.installed ## serve, call and relay, and say what happens
 test: $(VENV)/.installed ## the tests of the package
 	$(BIN)/python -m pytest $(ARGS)
 
-check: lint layout types pyright layers ## style, types and layers; with -k all of them, whatever fails
+check: lint layout types pyright public layers ## style, types and layers; with -k all of them, whatever fails
 
-.PHONY: lint layout types pyright layers
+.PHONY: lint layout types pyright public layers
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .
 layout: $(VENV)/.installed
@@ -57,6 +57,8 @@ types: $(VENV)/.installed
 	$(BIN)/mypy
 pyright: $(VENV)/.installed
 	PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(BIN)/pyright --pythonpath $(BIN)/python
+public: $(VENV)/.installed
+	$(BIN)/python -m tests.fitness.public
 layers: $(VENV)/.installed
 	$(BIN)/lint-imports
 
