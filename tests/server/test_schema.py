@@ -564,7 +564,7 @@ def test_metadata_that_cannot_be_hashed_is_metadata_all_the_same():
     assert schema_of(Box[one])["properties"]["item"] == {"type": "integer", "enum": [1]}
     assert read(Box[one] | None, {"item": 1}) == Box(1)
     assert read(Box[Annotated[int, {"of": "others"}]], {"item": 1}) == Box(1)
-    with pytest.raises(ArgumentsInvalid, match="x.item: expected 1"):
+    with pytest.raises(ArgumentsInvalid, match=r"x.item: expected 1"):
         read(Box[one], {"item": 2})
 
 
