@@ -6,7 +6,6 @@ one authorization. Nothing is kept without a time to live, and a change notice d
 
 from __future__ import annotations
 
-import hashlib
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Raw, Struct
@@ -26,7 +25,11 @@ _LONGEST_MS = 365 * 24 * 3600 * 1000
 
 def owner(auth: Any) -> Any:
     """Whose private results are: a token's digest, so that nothing kept holds the token itself, or the `Auth`."""
-    return hashlib.sha256(auth.encode()).hexdigest() if isinstance(auth, str) else auth
+    if not isinstance(auth, str):
+        return auth
+    import hashlib
+
+    return hashlib.sha256(auth.encode()).hexdigest()
 
 
 class Entry(Struct, frozen=True):

@@ -1,0 +1,143 @@
+"""Deadlines that progress moves, and repetitions that a caller allows."""
+
+import asyncio
+
+import pytest
+
+from mcprelay import CallFailed, ConnectFailed, ConnectionLost, DeadlineExceeded, Evidence, HttpError, RemoteError, Retry
+from tests.client.peer import connected, fresh, tool_result
+from tests.client.scripted_http import ScriptedHttp
+
+NOT_SENT = ConnectFailed("no", evidence=Evidence.NOT_SENT)
+MAYBE = ConnectionLost("cut", evidence=Evidence.MAYBE_SENT)
+LATE = DeadlineExceeded("late", evidence=Evidence.NOT_SENT)
+REMOTE = RemoteError(-32603, "crash")
+
+
+def status(code, **headers):
+    return HttpError("no", status=code, headers=headers)
+
+
+async def progressing(client, channel, steps, every, **options):
+    calling = asyncio.ensure_future(client.call_tool("x", **options))
+    request = await channel.expect("tools/call")
+    token = request["params"]["_meta"]["progressToken"]
+    for step in range(steps):
+        await asyncio.sleep(every)
+        channel.notify("notifications/progress", {"progressToken": token, "progress": step})
+    return calling, request
+
+
+async def test_with_a_timeout_and_a_deadline_progress_restarts_the_one_up_to_the_other():
+    async with connected() as (client, channel):
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + 5
+        calling, request = await progressing(client, channel, 6, 0.03, timeout=0.1, deadline=deadline)
+        channel.reply(request, tool_result())  # 0.18 s, longer than the timeout
+        assert (await calling).value == "ok"
+        begun = loop.time()
+        calling, _ = await progressing(client, channel, 8, 0.03, timeout=0.1, deadline=begun + 0.2)
+        with pytest.raises(DeadlineExceeded):
+            await calling
+        assert 0.19 <= loop.time() - begun < 0.4
+
+
+async def test_with_a_timeout_alone_progress_changes_nothing():
+    async with connected() as (client, channel):
+        begun = asyncio.get_running_loop().time()
+        calling, _ = await progressing(client, channel, 8, 0.02, timeout=0.1, on_progress=lambda _: None)
+        with pytest.raises(DeadlineExceeded):
+            await calling
+        assert asyncio.get_running_loop().time() - begun < 0.3
+
+
+async def test_for_ever_is_a_time_too():
+    async with connected(request_timeout=0.01) as (client, channel):
+        calling = asyncio.ensure_future(client.call_tool("x", timeout=float("inf")))
+        request = await channel.expect("tools/call")
+        await asyncio.sleep(0.05)
+        channel.reply(request, tool_result())
+        assert (await calling).value == "ok"
+
+
+async def test_a_thousand_deadlines_are_one_timer():
+    async with connected() as (client, channel):
+        calls = [asyncio.ensure_future(client.call_tool("x", timeout=0.05 + n / 10_000)) for n in range(1000)]
+        outcomes = await asyncio.gather(*calls, return_exceptions=True)
+        assert all(isinstance(outcome, DeadlineExceeded) for outcome in outcomes)
+        assert client._connection.current.peer.pending == {}
+
+
+# --- retry
+
+
+@pytest.mark.parametrize(
+    ("error", "plain", "keyed"),
+    [
+        (NOT_SENT, True, True),
+        (ConnectionLost("closed", evidence=Evidence.NOT_SENT), True, True),
+        (MAYBE, False, True),
+        (LATE, False, False),
+        (REMOTE, False, False),
+        (status(429), True, True),
+        (status(503), True, True),
+        (status(500), False, False),
+        (status(401), False, False),
+        (CallFailed("too many", evidence=Evidence.NOT_SENT), False, False),
+    ],
+)
+def test_what_may_be_sent_again(error, plain, keyed):
+    retry = Retry()
+    assert retry.allows(error, idempotent=False) is plain
+    assert retry.allows(error, idempotent=True) is keyed
+    assert Retry(idempotent=True).allows(error, idempotent=False) is keyed
+
+
+def test_waits_double_up_to_a_maximum_and_a_part_of_them_is_chance():
+    retry = Retry(backoff=1, most=5, jitter=0.5)
+    assert [retry.wait(n, MAYBE, roll=lambda: 0.0) for n in (1, 2, 3, 4)] == [1, 2, 4, 5]
+    assert [retry.wait(n, MAYBE, roll=lambda: 1.0) for n in (1, 2, 3, 4)] == [0.5, 1, 2, 2.5]
+
+
+@pytest.mark.parametrize(
+    ("said", "wait"), [("7", 7), ("0", 1), ("Wed, 21 Oct 2015 07:28:00 GMT", 1), ("soon", 1), ("-5", 1), ("", 1)]
+)
+def test_what_the_server_says_about_waiting_is_obeyed(said, wait):
+    assert Retry(backoff=1, jitter=0).wait(1, status(503, **{"retry-after": said})) == wait
+
+
+def test_a_date_to_come_is_waited_for():
+    from datetime import UTC, datetime, timedelta
+    from email.utils import format_datetime
+
+    moment = datetime.now(UTC) + timedelta(seconds=90)
+    wait = Retry(backoff=0).wait(1, status(429, **{"retry-after": format_datetime(moment, usegmt=True)}))
+    assert 80 < wait <= 90
+
+
+async def test_a_busy_server_is_asked_again_as_often_as_allowed():
+    async def respond(exchange):
+        if len(http.exchanges) < 3:
+            await exchange.reply(503, headers={"retry-after": "0"})
+        else:
+            await exchange.result(tool_result())
+
+    async with ScriptedHttp(respond) as http:
+        async with fresh(http.url) as client:
+            with pytest.raises(HttpError):
+                await client.call_tool("x")
+            with pytest.raises(HttpError):
+                await client.call_tool("x", retry=Retry(attempts=1))
+            assert (await client.call_tool("x", retry=Retry(backoff=0))).value == "ok"
+
+
+async def test_a_wait_that_is_longer_than_the_deadline_is_not_begun():
+    async def respond(exchange):
+        await exchange.reply(503, headers={"retry-after": "60"})
+
+    async with ScriptedHttp(respond) as http, fresh(http.url, retry=Retry()) as client:
+        begun = asyncio.get_running_loop().time()
+        with pytest.raises(HttpError):
+            await client.call_tool("x", timeout=5)
+        assert asyncio.get_running_loop().time() - begun < 2
+        assert len(http.exchanges) == 1
