@@ -139,14 +139,16 @@ async def consult(gate: Gate, call: Call) -> Verdict:
     """What a gate says. It never raises: a gate that fails denies."""
     name = _name(gate)
     try:
-        answer: Any = gate(call)
-        if inspect.isawaitable(answer):
-            answer = await answer
+        answer = await _settled(gate(call))
     except Exception as error:  # noqa: BLE001 - whatever it is, the call is not made
         log.warning("the gate %s raised %s; the call is denied", name, type(error).__name__)
         return Verdict(reason="the check of this application failed", gate=name)
     verdict = _verdict(answer)
     return verdict if verdict.gate else Verdict(reason=verdict.reason, asks=verdict.asks, gate=name)
+
+
+async def _settled(answer: Any) -> Any:
+    return await answer if inspect.isawaitable(answer) else answer
 
 
 def _verdict(answer: Any) -> Verdict:
@@ -161,12 +163,10 @@ def _verdict(answer: Any) -> Verdict:
 
 async def _asked(each: Ask, call: Call) -> str | None:
     """Ask one person. None if they agree, else why not."""
-    question = Question(call=call, why=each.why, text=_words(call, each.why))
     try:
+        question = Question(call=call, why=each.why, text=_words(call, each.why))
         async with asyncio.timeout(each.patience):
-            answer: Any = each.human(question)
-            if inspect.isawaitable(answer):
-                answer = await answer
+            answer = await _settled(each.human(question))
     except TimeoutError:
         return f"nobody agreed to it within {each.patience:g} seconds"
     except Exception as error:  # noqa: BLE001 - whatever it is, nobody agreed

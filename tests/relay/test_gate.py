@@ -1,0 +1,265 @@
+"""Gates decide per call, with final arguments, and whatever goes wrong in one denies."""
+
+import asyncio
+
+import pytest
+
+from mcprelay.relay.errors import CallDenied, SettingWrong
+from mcprelay.relay.gate import (
+    Call,
+    Verdict,
+    admit,
+    allow,
+    ask,
+    by_scopes,
+    consult,
+    deny,
+    either,
+    every,
+    from_callable,
+    read_only,
+)
+
+
+def call(tool="create_issue", *, server="github", principal=None, **arguments):
+    return Call(server=server, tool=tool, name=f"{server}__{tool}", arguments=arguments, principal=principal)
+
+
+async def refusal(gate, made=None):
+    """Why a gate does not let a call pass, and what said so; None where it passes."""
+    try:
+        await admit(gate, made or call())
+    except CallDenied as denied:
+        return denied.reason, denied.gate
+    return None
+
+
+async def test_without_a_gate_every_call_passes():
+    await admit(None, call())
+
+
+async def test_a_verdict_decides_and_a_denial_says_why_and_by_what():
+    def office_hours(call):
+        return deny("the office is closed")
+
+    assert await refusal(lambda call: allow()) is None
+    assert await refusal(office_hours) == ("the office is closed", "office_hours")
+    assert await refusal(lambda call: deny("")) == ("no reason was given", "<lambda>")
+    assert allow().allows
+    assert not deny("x").allows
+    assert not ask(bool).allows
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (True, None),
+        (False, "the policy of this application does not allow it"),
+        (None, "the policy of this application does not allow it"),
+        (1, "the policy of this application does not allow it"),
+        ("not now", "not now"),
+    ],
+)
+async def test_only_true_allows(answer, reason):
+    async def later(call):
+        return answer
+
+    for gate in (lambda call: answer, later):
+        found = await refusal(gate)
+        assert found == (None if reason is None else (reason, gate.__name__))
+
+
+async def test_a_gate_that_fails_denies_and_keeps_its_words_to_itself(caplog):
+    class Broken:
+        def __call__(self, call):
+            raise RuntimeError("secret")
+
+    assert await refusal(Broken()) == ("the check of this application failed", "Broken")
+    assert "secret" not in caplog.text
+    assert "RuntimeError" in caplog.text
+
+
+async def test_a_gate_sees_the_final_arguments_and_no_claim_of_the_server():
+    seen = []
+    await admit(lambda call: seen.append(call) or True, call(title="x", principal="ada"))
+    assert seen[0].arguments == {"title": "x"}
+    assert seen[0].principal == "ada"
+    assert not hasattr(seen[0], "annotations")
+
+
+# --- asking a person --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (True, None),
+        (allow(), None),
+        (False, "the person who was asked said no"),
+        ("yes", "the person who was asked said no"),
+        (deny("not that one"), "not that one"),
+        (ask(bool), "the question about it led to another question"),
+    ],
+)
+async def test_a_person_decides(answer, reason):
+    async def later(question):
+        return answer
+
+    for human in (lambda question: answer, later):
+        found = await refusal(lambda call, human=human: ask(human))
+        assert found == (None if reason is None else (reason, "<lambda>"))
+
+
+async def test_a_person_sees_the_call_with_everything_visible():
+    seen = []
+    gate = lambda call: ask(lambda question: seen.append(question) or True, why="it writes")  # noqa: E731
+    await admit(gate, call("cre\u200bate", title="x\u202e"))
+    assert seen[0].text == (
+        'Run cre⟨U+200B ZERO WIDTH SPACE⟩ate of github?\nit writes\n{\n  "title": "x⟨U+202E RIGHT-TO-LEFT OVERRIDE⟩"\n}'
+    )
+    assert seen[0].why == "it writes"
+    assert seen[0].call.arguments == {"title": "x\u202e"}
+
+
+async def test_who_does_not_answer_in_time_says_no():
+    never = asyncio.Event()
+
+    async def human(question):
+        await never.wait()
+        return True
+
+    reason, _ = await refusal(lambda call: ask(human, patience=0))
+    assert reason == "nobody agreed to it within 0 seconds"
+
+
+async def test_without_anyone_to_ask_the_answer_is_no():
+    reason, _ = await refusal(lambda call: ask(None))
+    assert reason == "it needs a person's consent, and there is nobody to ask"
+
+
+async def test_a_question_that_cannot_be_asked_is_a_no(caplog):
+    def human(question):
+        raise OSError("secret")
+
+    assert (await refusal(lambda call: ask(human)))[0] == "the question about it could not be asked"
+    assert "secret" not in caplog.text
+
+
+async def test_a_call_that_cannot_be_shown_is_a_no():
+    assert (await refusal(lambda call: ask(lambda question: True), call(x="\ud800")))[0] == (
+        "the question about it could not be asked"
+    )
+
+
+async def test_a_call_that_is_cancelled_while_a_person_is_asked_is_cancelled():
+    asked = asyncio.Event()
+
+    async def human(question):
+        asked.set()
+        await asyncio.Event().wait()
+
+    task = asyncio.create_task(admit(lambda call: ask(human), call()))
+    await asked.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+# --- gates of gates ---------------------------------------------------------------------------------------------------
+
+
+def named(name, answer):
+    def gate(call):
+        return answer
+
+    gate.__name__ = name
+    return gate
+
+
+async def test_every_gate_has_to_allow_and_a_denial_is_final_before_anyone_is_asked():
+    asked = []
+    asks = named("asks", ask(lambda question: asked.append(1) or True))
+    assert await refusal(every()) is None
+    assert await refusal(every(named("a", allow()), named("b", True))) is None
+    assert await refusal(every(asks, named("no", deny("no")))) == ("no", "no")
+    assert asked == []
+    assert await refusal(every(asks, asks)) is None
+    assert asked == [1, 1]
+
+
+async def test_everyone_who_is_asked_has_to_agree():
+    gate = every(named("a", ask(lambda question: True)), named("b", ask(lambda question: False)))
+    assert await refusal(gate) == ("the person who was asked said no", "every_gate")
+
+
+async def test_one_gate_that_allows_is_enough_and_then_nobody_is_asked():
+    asked = []
+    asks = named("asks", ask(lambda question: asked.append(1) or False))
+    assert await refusal(either(asks, named("yes", True))) is None
+    assert asked == []
+    assert await refusal(either(named("no", deny("first")), asks)) == ("the person who was asked said no", "asks")
+    assert await refusal(either(named("no", deny("first")), named("no2", deny("second")))) == ("first", "no")
+    assert await refusal(either()) == ("no gate allows it", "either_gate")
+
+
+async def test_gates_of_gates_are_gates():
+    gate = every(either(named("no", False), named("yes", True)), named("last", deny("last word")))
+    assert await refusal(gate) == ("last word", "last")
+
+
+async def test_consulting_a_gate_never_raises():
+    assert await consult(lambda call: call.missing, call()) == Verdict(
+        reason="the check of this application failed", gate="<lambda>"
+    )
+
+
+# --- gates from what an application has -------------------------------------------------------------------------------
+
+
+async def test_a_function_of_server_tool_and_arguments_is_a_gate():
+    async def may(server, tool, arguments):
+        return (server, tool, arguments) == ("github", "create_issue", {"a": 1})
+
+    assert await refusal(from_callable(may), call(a=1)) is None
+    assert (await refusal(from_callable(may), call(a=2)))[1] == "may"
+
+
+class Principal:
+    def __init__(self, *scopes):
+        self.scopes = scopes
+
+
+async def test_scopes_of_the_principal_are_a_gate():
+    gate = by_scopes({"github": {"create_issue": ["write"], "*": ["read"]}, "files": ["files"]})
+    assert await refusal(gate, call(principal=Principal("write"))) is None
+    assert await refusal(gate, call("list", principal=Principal("read"))) is None
+    assert await refusal(gate, call("get", server="files", principal=Principal("files"))) is None
+    assert await refusal(gate, call(principal=Principal("read"))) == ("it takes the scope write", "scope_gate")
+    assert await refusal(gate, call()) == ("it takes the scope write", "scope_gate")
+    assert await refusal(gate, call(server="other", principal=Principal("write"))) == (
+        "no scope is set for it",
+        "scope_gate",
+    )
+    narrow = by_scopes({"github": {"create_issue": []}})
+    assert await refusal(narrow, call()) is None
+    assert await refusal(narrow, call("other")) == ("no scope is set for it", "scope_gate")
+
+
+async def test_scopes_may_be_read_in_another_way():
+    gate = by_scopes({"github": ["a", "b"]}, scopes_of=lambda principal: principal["scope"].split())
+    assert await refusal(gate, call(principal={"scope": "a b c"})) is None
+    assert (await refusal(gate, call(principal={"scope": ""})))[0] == "it takes the scope a, b"
+
+
+@pytest.mark.parametrize("scopes", ["write", 5])
+def test_scopes_that_are_no_list_are_a_mistake(scopes):
+    with pytest.raises(SettingWrong, match="github/"):
+        by_scopes({"github": scopes})
+
+
+async def test_read_only_is_our_own_list():
+    gate = read_only({"github": ["list_issues"], "docs": "*"}, otherwise=ask(None))
+    assert await refusal(gate, call("list_issues")) is None
+    assert await refusal(gate, call("anything", server="docs")) is None
+    assert "consent" in (await refusal(gate, call("delete_all")))[0]
+    assert "consent" in (await refusal(gate, call("list_issues", server="other")))[0]

@@ -1,0 +1,52 @@
+"""What a model is shown of a definition: texts cleaned, names and constants as they are or not at all."""
+
+import pytest
+
+from mcprelay.relay.budget import Limits
+from mcprelay.relay.errors import DefinitionRefused
+from mcprelay.relay.pins import define
+from mcprelay.relay.presentation import presented
+
+
+def shown(limits=None, **more):
+    return presented(define({"name": "t", **more}), limits=limits or Limits())
+
+
+def test_texts_are_cleaned_and_the_digest_is_of_what_was_sent():
+    definition = define(
+        {"name": "t", "description": "Do\u200b it", "inputSchema": {"properties": {"a": {"description": "x\u202e"}}}}
+    )
+    made = presented(definition, limits=Limits())
+    assert made.description == "Do it"
+    assert made.schema == {"properties": {"a": {"description": "x"}}}
+    assert definition != define({"name": "t", "description": "Do it", "inputSchema": made.schema})
+
+
+def test_a_schema_with_nothing_to_clean_is_the_very_one():
+    definition = define({"name": "t", "inputSchema": {"description": 'two\nlines and a "quote"'}})
+    assert presented(definition, limits=Limits()).schema is definition.input_schema
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": {"a\u200b": {}}},
+        {"properties": {"a": {"enum": ["x\u200b"]}}},
+        {"properties": {"a": {"const": "x\x1b"}}},
+        {"properties": {"a": {"default": ["x\u00ad"]}}},
+        {"required": ["a\u202e"]},
+    ],
+)
+def test_a_name_or_a_constant_that_cannot_be_seen_refuses_the_tool(schema):
+    with pytest.raises(DefinitionRefused, match="cannot see"):
+        shown(inputSchema=schema)
+
+
+def test_honest_constants_stay():
+    schema = {"properties": {"größe": {"enum": ["👩‍💻", "ß", 1, None]}}}
+    assert shown(inputSchema=schema).schema == schema
+
+
+def test_a_definition_too_large_is_refused_by_name_of_the_limit():
+    with pytest.raises(DefinitionRefused, match="definition_bytes=100"):
+        shown(limits=Limits(definition_bytes=100), description="x" * 100)
