@@ -209,7 +209,11 @@ async def test_a_batch_is_read_in_the_one_revision_that_has_batches():
         one, two = (asyncio.ensure_future(client.call_tool("echo", {"n": n})) for n in (1, 2))
         requests = [await channel.expect("tools/call") for _ in range(2)]
         answers = [
-            {"jsonrpc": "2.0", "id": r["id"], "result": {"content": [{"type": "text", "text": str(r["params"]["arguments"]["n"])}]}}
+            {
+                "jsonrpc": "2.0",
+                "id": r["id"],
+                "result": {"content": [{"type": "text", "text": str(r["params"]["arguments"]["n"])}]},
+            }
             for r in reversed(requests)
         ]
         import json

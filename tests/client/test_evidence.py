@@ -152,7 +152,7 @@ async def test_the_connection_is_cut_between_the_bytes_of_the_request():
         b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n",
         b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n",
         b'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n{"jsonrpc"',
-        b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n5\r\n{\"jso",
+        b'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n5\r\n{"jso',
         b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n",
         b"SSH-2.0-OpenSSH_9.6\r\n",
     ],
@@ -175,7 +175,9 @@ async def test_the_connection_is_cut_after_the_request_or_in_the_answer(said):
             assert (await client.call_tool("charge")).value == "ok"
 
 
-@pytest.mark.parametrize("said", [b"", b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{"])
+@pytest.mark.parametrize(
+    "said", [b"", b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{"]
+)
 async def test_the_deadline_passes_or_the_caller_gives_up_after_the_request(said):
     left = []
 
@@ -509,7 +511,10 @@ async def test_nothing_is_repeated_unless_it_was_not_sent_or_the_caller_allows_i
             assert len(http.exchanges) == 1
             await client.call_tool("charge")
             assert (await client.call_tool("charge", idempotency_key="k1")).value == "ok"
-            assert [e.message["params"]["_meta"]["mcprelay.dev/idempotencyKey"] for e in http.exchanges[2:]] == ["k1", "k1"]
+            assert [e.message["params"]["_meta"]["mcprelay.dev/idempotencyKey"] for e in http.exchanges[2:]] == [
+                "k1",
+                "k1",
+            ]
 
 
 def test_a_client_can_be_made_without_a_loop():

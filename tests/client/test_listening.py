@@ -64,7 +64,12 @@ async def test_events_come_in_order_and_one_that_waits_is_not_told_twice():
         tell(channel, request, "resources/list_changed")
         await settled(client, channel)
         told = [await anext(events) for _ in range(4)]
-        assert told == [ToolsChanged(), ResourceUpdated("file:///a"), ResourceUpdated("file:///a/b"), ResourcesChanged()]
+        assert told == [
+            ToolsChanged(),
+            ResourceUpdated("file:///a"),
+            ResourceUpdated("file:///a/b"),
+            ResourcesChanged(),
+        ]
         tell(channel, request, "tools/list_changed")
         assert await anext(events) == ToolsChanged()
         await events.aclose()
@@ -250,7 +255,9 @@ async def test_over_http_a_subscription_is_one_stream_and_leaving_closes_it():
         params = {"_meta": meta, "notifications": honored}
         await exchange.event({"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged", "params": params})
         await exchange.chunk(b": keep-alive\n\n")
-        await exchange.event({"jsonrpc": "2.0", "method": "notifications/tools/list_changed", "params": {"_meta": meta}})
+        await exchange.event(
+            {"jsonrpc": "2.0", "method": "notifications/tools/list_changed", "params": {"_meta": meta}}
+        )
         if "promptsListChanged" in honored:
             await exchange.event({"jsonrpc": "2.0", "id": number, "result": {"resultType": "complete"}})
             await exchange.end()
@@ -356,5 +363,9 @@ async def test_a_session_that_is_renewed_is_subscribed_to_again():
         async with client.listen(updates=["file:///a"]) as events:
             await client.call_tool("x")
             assert await anext(events) == ResourceUpdated("file:///a")  # what happened meanwhile is not known
-        subscribed = [e.headers["mcp-session-id"] for e in http.exchanges if e.method == "POST" and e.asks == "resources/subscribe"]
+        subscribed = [
+            e.headers["mcp-session-id"]
+            for e in http.exchanges
+            if e.method == "POST" and e.asks == "resources/subscribe"
+        ]
         assert subscribed == ["s1", "s2"]

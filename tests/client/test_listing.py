@@ -65,7 +65,9 @@ async def test_a_cursor_that_repeats_ends_the_list_with_one_warning_and_no_dupli
     found, cursors = await listed([page("a", cursor=cursor), page("a", "b", cursor=cursor)])
     assert [tool.name for tool in found] == ["a", "b"]
     assert cursors == [None, cursor]
-    assert [w for w in found.warnings if "cursor" in w] == ["the server gave the same cursor twice: the list may be incomplete"]
+    assert [w for w in found.warnings if "cursor" in w] == [
+        "the server gave the same cursor twice: the list may be incomplete"
+    ]
     assert "same cursor twice" in caplog.text
 
 
@@ -76,9 +78,7 @@ async def test_a_cursor_that_is_no_string_ends_the_list_with_a_warning(cursor):
     assert len(found.warnings) == 1
 
 
-@pytest.mark.parametrize(
-    ("limits", "name"), [({"list_pages": 2}, "list_pages=2"), ({"list_items": 3}, "list_items=3")]
-)
+@pytest.mark.parametrize(("limits", "name"), [({"list_pages": 2}, "list_pages=2"), ({"list_items": 3}, "list_items=3")])
 async def test_pages_and_items_are_bounded_and_what_was_read_is_kept(limits, name):
     with pytest.raises(CallLimitExceeded, match=name) as caught:
         await listed([page("a", "b", cursor="1"), page("c", "d", cursor="2"), page("e")][:2], **limits)
@@ -171,7 +171,12 @@ async def test_the_other_lists_are_read_alike():
     async with connected() as (client, channel):
         for walk, method, member, item in (
             (client.list_resources, "resources/list", "resources", {"uri": "a://b", "name": "n"}),
-            (client.list_resource_templates, "resources/templates/list", "resourceTemplates", {"uriTemplate": "a://{b}", "name": "n"}),
+            (
+                client.list_resource_templates,
+                "resources/templates/list",
+                "resourceTemplates",
+                {"uriTemplate": "a://{b}", "name": "n"},
+            ),
             (client.list_prompts, "prompts/list", "prompts", {"name": "n", "arguments": [{"name": "x"}]}),
         ):
             listing = asyncio.ensure_future(walk()._all())
@@ -258,7 +263,10 @@ def test_the_cache_is_bounded():
 # --- mirrored headers
 
 
-MIRRORED = {"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": "Region"}, "q": {"type": "string"}}}
+MIRRORED = {
+    "type": "object",
+    "properties": {"region": {"type": "string", "x-mcp-header": "Region"}, "q": {"type": "string"}},
+}
 
 
 async def test_parameters_of_a_known_tool_are_mirrored_in_headers():

@@ -88,7 +88,9 @@ async def test_a_result_without_a_type_is_complete_and_one_of_an_unknown_type_is
         await answered({"resultType": "task", "content": []})
 
 
-@pytest.mark.parametrize("result", [{"content": 5}, {"content": [7]}, {"content": [{"no": "type"}]}, {"isError": "yes"}, []])
+@pytest.mark.parametrize(
+    "result", [{"content": 5}, {"content": [7]}, {"content": [{"no": "type"}]}, {"isError": "yes"}, []]
+)
 async def test_a_result_that_is_none_is_told(result):
     with pytest.raises(ResponseInvalid) as caught:
         await answered(result)
@@ -97,7 +99,12 @@ async def test_a_result_that_is_none_is_told(result):
 
 
 async def test_a_refusal_is_an_exception_or_a_value_with_its_content():
-    refusal = {"resultType": "complete", "isError": True, "content": [{"type": "text", "text": "no such row"}], "structuredContent": {"c": 1}}
+    refusal = {
+        "resultType": "complete",
+        "isError": True,
+        "content": [{"type": "text", "text": "no such row"}],
+        "structuredContent": {"c": 1},
+    }
     with pytest.raises(ToolError, match="no such row") as caught:
         await answered(refusal, output=int)  # before any decoding
     assert caught.value.content == (Text("no such row"),)
@@ -174,7 +181,10 @@ async def test_the_wrapping_of_older_revisions_is_undone(sent, kind, value):
     assert (await answered(tool_result({"result": sent}), output=kind)).value == value
 
 
-@pytest.mark.parametrize(("text", "kind", "value"), [("3", int, 3), ("plain", str, "plain"), ('{"x":1}', Point, Point(1)), ("", type(None), None)])
+@pytest.mark.parametrize(
+    ("text", "kind", "value"),
+    [("3", int, 3), ("plain", str, "plain"), ('{"x":1}', Point, Point(1)), ("", type(None), None)],
+)
 async def test_where_a_revision_has_no_structured_content_the_text_is_read(text, kind, value):
     async with in_session(initialized=None) as (client, channel):
         calling = asyncio.ensure_future(client.call_tool("t", output=kind))
@@ -182,7 +192,9 @@ async def test_where_a_revision_has_no_structured_content_the_text_is_read(text,
         assert (await calling).value == value
 
 
-@pytest.mark.parametrize(("sent", "kind"), [("a", int), ({"x": "1"}, Point), ({"a": 0}, Model), ([], Point), (None, int)])
+@pytest.mark.parametrize(
+    ("sent", "kind"), [("a", int), ({"x": "1"}, Point), ({"a": 0}, Model), ([], Point), (None, int)]
+)
 async def test_a_value_of_another_type_is_an_invalid_answer_and_not_a_wrong_value(sent, kind):
     with pytest.raises(ResponseInvalid, match="declared type"):
         await answered(tool_result(sent), output=kind)
@@ -249,7 +261,9 @@ async def test_a_correlation_id_that_is_none_is_replaced():
         await calling
 
 
-@pytest.mark.parametrize("name", ["progressToken", "io.modelcontextprotocol/protocolVersion", "mcprelay.dev/idempotencyKey"])
+@pytest.mark.parametrize(
+    "name", ["progressToken", "io.modelcontextprotocol/protocolVersion", "mcprelay.dev/idempotencyKey"]
+)
 async def test_metadata_of_the_protocol_cannot_be_overwritten(name):
     async with connected() as (client, channel):
         with pytest.raises(ConfigurationError, match=name):

@@ -115,7 +115,9 @@ async def test_all_kinds_of_questions_in_one_round_are_answered_at_once():
             "model": "unknown",
             "stopReason": "endTurn",
         }
-        assert responses["r"] == {"roots": [{"uri": "file:///srv/data", "name": "data"}, {"uri": "file:///x", "name": "X"}]}
+        assert responses["r"] == {
+            "roots": [{"uri": "file:///srv/data", "name": "data"}, {"uri": "file:///x", "name": "X"}]
+        }
         channel.reply(request, {"resultType": "complete", "messages": []})
         assert (await calling).messages == ()
 

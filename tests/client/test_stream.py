@@ -101,7 +101,9 @@ async def test_notices_of_another_request_and_nonsense_on_the_stream_are_passed_
         await exchange.stream()
         await exchange.chunk(b": keep-alive\n\n")
         await exchange.event(b"{nonsense")
-        await exchange.event({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": 7, "progress": 1}})
+        await exchange.event(
+            {"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": 7, "progress": 1}}
+        )
         await exchange.event({"jsonrpc": "2.0", "method": "notifications/progress", "params": "x"})
         await exchange.event({"jsonrpc": "2.0", "method": "notifications/unheard", "params": {}})
         await exchange.event({"jsonrpc": "2.0", "id": "other", "result": {}})

@@ -4,7 +4,16 @@ import asyncio
 
 import pytest
 
-from mcprelay import CallFailed, ConnectFailed, ConnectionLost, DeadlineExceeded, Evidence, HttpError, RemoteError, Retry
+from mcprelay import (
+    CallFailed,
+    ConnectFailed,
+    ConnectionLost,
+    DeadlineExceeded,
+    Evidence,
+    HttpError,
+    RemoteError,
+    Retry,
+)
 from tests.client.peer import connected, fresh, tool_result
 from tests.client.scripted_http import ScriptedHttp
 

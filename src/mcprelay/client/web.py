@@ -67,8 +67,10 @@ class Web(Link):
         if revision is not None and revision.era is Era.STATELESS:
             answer = await self._post(call, revision)
             return answer if isinstance(answer, Raw) else await self._reconsider(call, revision, answer)
-        if self.pair is not None:
+        if self.pair is not None and self.pair.alive:
             return Raw(b"{}") if call.method == handshake.DISCOVER else await self.pair.call(call)
+        if self.pair is not None:
+            self.pair, self.remembered, revision = None, Era.HANDSHAKE, None  # its stream ended: open another
         if revision is None:
             return await self._first(call)
         if call.method == handshake.DISCOVER:

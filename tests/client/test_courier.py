@@ -1,0 +1,164 @@
+"""Headers, credentials and proxies on the way to an HTTP server."""
+
+import asyncio
+import itertools
+import ssl
+
+import pytest
+
+from mcprelay import AuthorizationRequired, ConfigurationError, ConnectFailed, Evidence, HttpError
+from mcprelay.testing import ScriptedSender, result
+from tests.client.peer import fresh, tool_result
+from tests.client.scripted_http import ScriptedHttp
+
+
+class Credentials:
+    """Credentials that a test controls. One object is both the `Auth` and what it is bound to."""
+
+    def __init__(self, *, tokens, mends=True):
+        self.tokens = iter(tokens)
+        self.token = next(self.tokens)
+        self.mends = mends
+        self.seen = []
+        self.attempts = []
+
+    def bind(self, url, *, sender):
+        self.url = url
+        return self
+
+    async def headers(self, request):
+        return [] if self.token is None else [("Authorization", f"Bearer {self.token}")]
+
+    def answered(self, request, status, headers):
+        self.seen.append(status)
+
+    async def challenged(self, request, status, headers, *, attempt):
+        self.attempts.append((attempt, dict(request.headers).get("Authorization"), headers.get("www-authenticate")))
+        if not self.mends:
+            return False
+        self.token = next(self.tokens)
+        return True
+
+
+def guarded(token):
+    async def respond(exchange):
+        if exchange.headers.get("authorization") == f"Bearer {token}":
+            await exchange.result(tool_result())
+        else:
+            await exchange.reply(401, b"who are you?", headers={"www-authenticate": 'Bearer scope="a b"'})
+
+    return respond
+
+
+async def test_a_token_is_sent_with_every_request():
+    async with ScriptedHttp(guarded("t")) as http, fresh(http.url, auth="t") as client:
+        assert (await client.call_tool("x")).value == "ok"
+
+
+async def test_a_refused_token_is_renewed_and_the_request_sent_again():
+    auth = Credentials(tokens=[None, "old", "new"])
+    async with ScriptedHttp(guarded("new")) as http, fresh(http.url, auth=auth) as client:
+        assert (await client.call_tool("x", timeout=5)).value == "ok"
+        assert auth.url == http.url
+        assert auth.attempts == [(1, None, 'Bearer scope="a b"'), (2, "Bearer old", 'Bearer scope="a b"')]
+        assert auth.seen == [401, 401, 200]
+        assert len({e.message["id"] for e in http.exchanges}) == 1
+
+
+async def test_a_refusal_that_no_token_mends_carries_the_challenge():
+    auth = Credentials(tokens=["t"], mends=False)
+    async with ScriptedHttp(guarded("other")) as http, fresh(http.url, auth=auth) as client:
+        with pytest.raises(AuthorizationRequired) as caught:
+            await client.call_tool("x")
+        error = caught.value
+        assert (error.status, error.body, error.evidence) == (401, "who are you?", Evidence.ANSWERED)
+        assert error.challenge.params["scope"] == "a b"
+        assert "t" not in error.headers
+
+
+async def test_without_credentials_a_401_says_what_to_give():
+    async with ScriptedHttp(guarded("t")) as http, fresh(http.url) as client:
+        with pytest.raises(AuthorizationRequired, match="auth="):
+            await client.call_tool("x")
+        assert len(http.exchanges) == 1
+
+
+async def test_while_a_person_decides_a_default_deadline_stands_still():
+    class Slow(Credentials):
+        async def challenged(self, request, status, headers, *, attempt):
+            await asyncio.sleep(0.1)
+            return await super().challenged(request, status, headers, attempt=attempt)
+
+    auth = Slow(tokens=["old", "new"])
+    async with ScriptedHttp(guarded("new")) as http, fresh(http.url, auth=auth, request_timeout=0.05) as client:
+        assert (await client.call_tool("x")).value == "ok"
+
+
+async def test_headers_of_the_user_go_with_each_request_and_may_be_made_for_each():
+    numbers = itertools.count()
+
+    async def fields():
+        return {"X-Number": str(next(numbers))}
+
+    async def respond(exchange):
+        await exchange.result(tool_result())
+
+    async with ScriptedHttp(respond) as http:
+        for headers in ({"X-Number": "7"}, fields):
+            async with fresh(http.url, headers=headers) as client:
+                for _ in range(2):
+                    await client.call_tool("x")
+        assert [e.headers["x-number"] for e in http.exchanges] == ["7", "7", "0", "1"]
+
+
+async def test_a_function_cannot_give_the_protocols_own_headers_either():
+    async with ScriptedHttp(guarded("t")) as http:
+        async with fresh(http.url, headers=lambda: {"MCP-Protocol-Version": "1"}) as client:
+            with pytest.raises(ConfigurationError, match="protocol's own"):
+                await client.call_tool("x")
+        assert http.exchanges == []
+
+
+async def test_a_proxy_gets_the_request_for_the_other_machine():
+    async def respond(exchange):
+        assert exchange.path == "http://far.example/mcp"
+        assert exchange.headers["host"] == "far.example"
+        await exchange.result(tool_result())
+
+    async with ScriptedHttp(respond) as proxy:
+        async with fresh("http://far.example/mcp", proxy=f"http://127.0.0.1:{proxy.port}") as client:
+            assert (await client.call_tool("x")).value == "ok"
+
+
+async def test_a_proxy_that_is_not_there_is_no_connection():
+    async with fresh("http://far.example/mcp", proxy="http://127.0.0.1:9") as client:
+        with pytest.raises(ConnectFailed) as caught:
+            await client.call_tool("x")
+        assert caught.value.evidence is Evidence.NOT_SENT
+
+
+async def test_tls_is_done_as_the_user_says():
+    context = ssl.create_default_context()
+    async with fresh("https://127.0.0.1:9/mcp", ssl=context) as client:
+        with pytest.raises(ConnectFailed):
+            await client.call_tool("x")
+        assert client._connection.current.courier.sender._ssl is context
+
+
+async def test_the_http_client_can_be_the_users_own():
+    sender = ScriptedSender(result(tool_result(3)))
+    async with fresh("http://far.example/mcp", sender=sender) as client:
+        assert (await client.call_tool("x")).value == 3
+    assert sender.closed
+    assert sender.requests[0].url == "http://far.example/mcp"
+
+
+async def test_the_body_of_an_error_is_kept_as_far_as_it_helps():
+    async def respond(exchange):
+        await exchange.reply(500, b"x" * 100_000)
+
+    async with ScriptedHttp(respond) as http, fresh(http.url) as client:
+        with pytest.raises(HttpError) as caught:
+            await client.call_tool("x")
+        assert len(caught.value.body) <= 1024
+        assert len(str(caught.value)) < 400
