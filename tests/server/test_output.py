@@ -7,8 +7,10 @@ import datetime as dt
 import enum
 import json
 import pathlib
+import re
+import types
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Annotated, Any, Literal, NamedTuple, Never, TypedDict
@@ -17,6 +19,7 @@ import attrs
 import jsonschema
 import msgspec
 import pytest
+import typing_extensions
 from msgspec import UNSET
 
 from mcprelay.errors import DefinitionError
@@ -109,6 +112,14 @@ class Slug(str):  # noqa: SLOT000 - as users write it
     pass
 
 
+@attrs.define
+class Scribble:
+    row: int
+    label: str = attrs.field(init=False, default=attrs.Factory(lambda self: "seat", takes_self=True))
+
+
+Marks = typing_extensions.TypeAliasType("Marks", "Mixed | list[Marks]")
+
 AWARE = dt.datetime(2026, 1, 31, 9, 30, tzinfo=dt.UTC)
 
 
@@ -170,6 +181,13 @@ AWARE = dt.datetime(2026, 1, 31, 9, 30, tzinfo=dt.UTC)
         (Annotated[int, Schema("How many", minimum=1)], 3, 3),
         (Annotated[str, Schema(pattern="^a")], "ab", "ab"),
         (Awaitable[int], 3, 3),
+        (Iterable[int], iter([1, 2]), [1, 2]),
+        (Mapping[str, int], types.MappingProxyType({"a": 1}), {"a": 1}),
+        (dict[str, Any], {"a": types.MappingProxyType({"b": 1}), "c": {1: 2}.keys()}, {"a": {"b": 1}, "c": [1]}),
+        (dict[str, Any], {"a": Slug("b"), "c": re.compile("d")}, {"a": "b", "c": "d"}),
+        (Decimal | Point, Decimal("1.5"), "1.5"),
+        (Marks, [Mixed.PAIR, [Mixed.PAIR]], ["PAIR", ["PAIR"]]),
+        (Scribble, Scribble(1), {"row": 1, "label": "seat"}),
     ],
     ids=repr,
 )
@@ -208,6 +226,10 @@ def test_a_time_without_an_offset_is_local_time_as_python_says():
         (dict[str, Any], {(1, 2): 3}, "JSON"),
         (str, "\ud800", "JSON"),
         (Cat | Point, 3, "expected an object"),
+        (Iterable[int], iter([1, "x"]), r"\[1\]: expected an integer"),
+        (dict[str, list[int]], {"a": iter([1])}, "only once"),
+        (dict[str, Any], {"a": Cat(float("nan"))}, "a.lives_left: is a number"),
+        (dict[str, Any], {"a": Seat(float("nan"))}, "a.row: is a number"),
         (Tree, Tree(1, [Tree("x")]), r"children\[0\].value: expected an integer"),
     ],
     ids=repr,

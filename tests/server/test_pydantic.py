@@ -194,6 +194,36 @@ def test_validators_of_pydantic_run():
     assert read(Annotated[str, StringConstraints(strip_whitespace=True)], " a ") == "a"
 
 
+def test_what_a_field_adds_to_the_schema_is_published():
+    annotation = Annotated[
+        int, Field(json_schema_extra={"x-unit": "cm"}, examples=[1], deprecated=True, title="Length")
+    ]
+    assert compiled(annotation).input_schema["properties"]["x"] == {
+        "type": "integer",
+        "x-unit": "cm",
+        "examples": [1],
+        "deprecated": True,
+        "title": "Length",
+    }
+
+
+def test_strictness_that_only_pydantic_knows_is_pydantics():
+    assert refused(Annotated[int, Field(strict=True)], "3")
+    assert refused(Annotated[float, Field(allow_inf_nan=False)], "x")
+
+
+def test_a_default_with_notes_in_front_of_it():
+    def handler(n: Annotated[int, "How many"] = Field(5, le=9)):
+        return n
+
+    assert compile_call(handler).input_schema["properties"]["n"] == {
+        "type": "integer",
+        "description": "How many",
+        "maximum": 9,
+        "default": 5,
+    }
+
+
 def test_a_discriminated_union_is_pydantics_own():
     annotation = Annotated[Cat | Dog, Field(discriminator="kind")]
     assert read(annotation, {"kind": "dog"}) == Dog(kind="dog")

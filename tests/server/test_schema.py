@@ -105,6 +105,8 @@ Percent = NewType("Percent", Annotated[int, annotated_types.Interval(ge=0, le=10
 
 INTEGER = {"type": "integer"}
 STRING = {"type": "string"}
+BASE64 = {"type": "string", "contentEncoding": "base64"}
+DATE_TIME = {"type": "string", "format": "date-time"}
 
 
 @pytest.mark.parametrize(
@@ -639,6 +641,11 @@ def test_an_error_in_a_field_names_the_field_and_its_class():
             ["2026-01-31T00:00:00"],
         ),
         (Annotated[str, annotated_types.Predicate(str.islower)], STRING, ["a"], ["A"]),
+        (Annotated[int, annotated_types.Predicate(lambda value: 1 / value > 0)], INTEGER, [1], [-1, 0]),
+        (Annotated[int, annotated_types.doc("How many")], {"type": "integer", "description": "How many"}, [1], []),
+        (Annotated[bytes, annotated_types.MaxLen(1)], BASE64, ["aA=="], ["aGk="]),
+        (Annotated[dt.datetime, msgspec.Meta(tz=False)], DATE_TIME, ["1999-12-31T00:00:00"], ["1999-12-31T00:00:00Z"]),
+        (Annotated[dt.datetime, annotated_types.Timezone(None)], DATE_TIME, ["1999-12-31"], ["1999-12-31T00:00:00Z"]),
         (Annotated[str, annotated_types.Predicate(annotated_types.Not(str.islower))], STRING, ["A"], ["a"]),
         (
             Annotated[str, msgspec.Meta(pattern="^a$", description="d")],

@@ -104,6 +104,34 @@ def test_a_name_that_exists_only_for_type_checkers_can_be_given():
     }
 
 
+def test_an_injected_value_in_the_middle_is_passed_there():
+    def handler(a: int, ctx: Context, b: int) -> Any:
+        return (a, ctx, b)
+
+    assert run(compile_call(handler, injects=injects), '{"a":1,"b":2}', "ctx") == (1, "ctx", 2)
+
+
+def test_an_annotation_that_is_no_type_says_so():
+    def handler(x: "print + 1"): ...  # noqa: UP037 - the point
+
+    with pytest.raises(DefinitionError, match="cannot be evaluated"):
+        compile_call(handler)
+
+    def other(x: "Missing[print + 1]"): ...  # noqa: F821, UP037 - the point
+
+    with pytest.raises(DefinitionError, match="'Missing'"):
+        compile_call(other)
+
+
+def test_a_class_whose_call_takes_everything_takes_everything():
+    class Sink:
+        def __call__(*given: Any) -> Any:
+            return given
+
+    compiled = compile_call(Sink)
+    assert compiled.on(len)(compiled.decode(b'{"given":[[1,2]]}'), ()) == 2
+
+
 def test_a_class_defined_in_the_same_function_is_found():
     @dataclass
     class Point:
@@ -166,6 +194,7 @@ def add(x: int, y: int) -> int:
         (Adder(), "Adder"),
         (Adder.plus, "plus"),
         (Adder().plus, "plus"),
+        (vars(Adder)["plus"], "plus"),
         (Adder.made, "made"),
         (functools.partial(functools.partial(add, 10)), "add"),
     ],

@@ -20,7 +20,7 @@ from msgspec import Raw
 
 from mcprelay.server.coercion import Mender
 from mcprelay.server.report import ArgumentError, ArgumentsInvalid, Reporter, describe, misfit_error
-from mcprelay.server.shape import JsonSchema, Misfit
+from mcprelay.server.shape import JsonSchema, Misfit, Purpose
 from mcprelay.server.shape.record import Record
 
 _NOTHING = b"{}"
@@ -33,10 +33,9 @@ class Binder:
         self,
         name: str,
         record: Record,
-        schema: JsonSchema,
         *,
+        schema: Callable[[Purpose], JsonSchema],
         strict: bool,
-        check: Callable[[], JsonSchema],
         exact: bool,
     ) -> None:
         """Set up. The decoder itself is made for the first call: most of many tools are never called.
@@ -44,16 +43,16 @@ class Binder:
         Args:
             name: What the callable is called in reports.
             record: Its parameters.
-            schema: What was published for them.
+            schema: Makes the schema that arguments are mended by, and the one that they are held against.
             strict: Whether nothing is mended but the spelling of a number.
-            check: Makes the schema that arguments are held against, which leaves out what the types refuse themselves.
             exact: Whether the record says all that the schema says.
         """
         self._name = name
         self._record = record
-        self._mender = Mender(schema, strict=strict)
+        self._schema = schema
+        self._strict = strict
+        self._mender: Mender | None = None
         self._reporter: Reporter | None = None
-        self._check = check
         self._exact = exact
         self._decode: Callable[[Raw | bytes], Any] | None = None
         self._lift: Callable[[Any], Any] = _nothing_to_lift
@@ -100,7 +99,7 @@ class Binder:
     def reporter(self) -> Reporter:
         """The reporter, made when it is first needed."""
         if self._reporter is None:
-            self._reporter = Reporter(self._check())
+            self._reporter = Reporter(self._schema("check"))
         return self._reporter
 
     def _plain(self, data: Raw | bytes) -> dict[str, Any]:
@@ -120,6 +119,8 @@ class Binder:
         return value
 
     def _look_closer(self, arguments: dict[str, Any]) -> tuple[Any, ...]:
+        if self._mender is None:
+            self._mender = Mender(self._schema("mend"), strict=self._strict)
         mended = self._mender.mend(arguments)
         decode = self._decode or self.compile()
         if self._fast or self.reporter().accepts(mended):

@@ -9,7 +9,7 @@ that names the place. Nothing here knows schemas.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -62,6 +62,8 @@ def _plain(value: Any) -> Any:
         return value.tolist()
     if isinstance(value, Mapping):
         return dict(value)
+    if isinstance(value, Iterator):
+        raise TypeError("an iterator can be read only once; make a list of it")
     if isinstance(value, Iterable):
         return list(value)
     text = plain_text(value)

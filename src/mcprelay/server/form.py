@@ -21,7 +21,7 @@ from mcprelay.errors import DefinitionError
 from mcprelay.server.binding import Binder
 from mcprelay.server.coercion import Mender, target_of
 from mcprelay.server.report import ArgumentsInvalid, misfit_error
-from mcprelay.server.shape import JsonSchema, Misfit, Publisher, Shape
+from mcprelay.server.shape import JsonSchema, Misfit, Publisher, Purpose, Shape
 from mcprelay.server.shape.record import Field, Record
 from mcprelay.server.shape.scope import Scope
 from mcprelay.server.shape.walk import Walk
@@ -89,10 +89,10 @@ def _single(shape: Shape) -> Record:
 def _reader(name: str, shape: Shape, published: JsonSchema) -> Callable[[dict[str, Any]], Any]:
     if isinstance(shape, Record):
 
-        def check() -> JsonSchema:
-            return Publisher("input", purpose="check").publish(shape)
+        def schema(purpose: Purpose) -> JsonSchema:
+            return Publisher("input", purpose=purpose).publish(shape)
 
-        return Binder(f"the form {name}", shape, published, strict=False, check=check, exact=True).bind
+        return Binder(f"the form {name}", shape, schema=schema, strict=False, exact=True).bind
     mender = Mender(published, strict=False)
 
     def read(content: dict[str, Any]) -> Any:

@@ -114,6 +114,8 @@ class Output:
         """
         if not self._compiled:
             self.compile()
+        if isinstance(value, abc.Iterator):  # which can be read only once, and may have to be written twice
+            value = list(value)
         try:
             data = encode(value if self._write is None else self._write(value))
         except Misfit:

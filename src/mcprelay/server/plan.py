@@ -18,7 +18,7 @@ from mcprelay.server.binding import Binder
 from mcprelay.server.completion import Complete
 from mcprelay.server.docstring import Docstring
 from mcprelay.server.schema import HEADER, Schema
-from mcprelay.server.shape import JsonSchema, Publisher, Shape
+from mcprelay.server.shape import JsonSchema, Publisher, Purpose, Shape
 from mcprelay.server.shape.choice import Choice
 from mcprelay.server.shape.collection import Array
 from mcprelay.server.shape.noted import Defined, Noted, is_remark, note
@@ -117,10 +117,10 @@ class Plan:
         published = definition or publisher.publish(self.record) | root
         exact = definition is None and all(is_remark(keyword) for keyword in root)
 
-        def check() -> JsonSchema:
-            return definition or Publisher("input", purpose="check").publish(self.record) | root
+        def schema(purpose: Purpose) -> JsonSchema:
+            return definition or Publisher("input", purpose=purpose).publish(self.record) | root
 
-        binder = Binder(self.record.name, self.record, published, strict=strict, check=check, exact=exact)
+        binder = Binder(self.record.name, self.record, schema=schema, strict=strict, exact=exact)
         if publisher.stated or not exact:
             binder.compile()
         return published, binder

@@ -22,6 +22,7 @@ import msgspec
 from msgspec import Raw
 
 Mode: TypeAlias = Literal["input", "output"]
+Purpose: TypeAlias = Literal["publish", "check", "mend"]
 JsonSchema: TypeAlias = dict[str, Any]
 Kind: TypeAlias = Literal["string", "integer", "number", "boolean", "null", "array", "object"]
 
@@ -79,16 +80,17 @@ class Publisher:
 
     Attributes:
         mode: Which way the values go.
-        checks: Whether the schema is for our own check of input, which leaves to a type what the type itself refuses:
-            `datetime` reads more than the format that is published for it.
+        purpose: `publish`; or, for our own use on input, `check`, which leaves to a type what the type itself refuses
+            (`datetime` reads more than the format that is published for it), or `mend`, which leaves to pydantic how
+            its own types are mended.
         stated: Whether keywords of the user's own were met, which may turn out to be no JSON Schema.
         defs: The schemas that are referred to, by name.
         foreign: Those of them that another library wrote: its name for each, our name, and what it said.
     """
 
-    def __init__(self, mode: Mode, *, purpose: Literal["publish", "check"] = "publish") -> None:
+    def __init__(self, mode: Mode, *, purpose: Purpose = "publish") -> None:
         self.mode: Mode = mode
-        self.checks = purpose == "check"
+        self.purpose: Purpose = purpose
         self.stated = False
         self.defs: dict[str, JsonSchema] = {}
         self.foreign: dict[str, tuple[str, JsonSchema]] = {}

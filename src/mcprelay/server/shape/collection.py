@@ -54,7 +54,7 @@ class Array(Shape):
     def writer(self, *, careful: bool) -> Callable[[Any], Any] | None:
         write = self.item.writer(careful=careful)
         if write is None:
-            return None if self._build in {list, tuple, set, frozenset} else _as_list
+            return None
         return lambda value: [write(item) for item in value] if _is_array(value) else value
 
     def parts(self) -> Sequence[Shape]:
@@ -135,7 +135,7 @@ class Map(Shape):
         write_key = self.key.writer(careful=careful)
         write = self.value.writer(careful=careful)
         if write is None and write_key is None:
-            return None if self._build is dict else _as_dict
+            return None
         return lambda value: _written(value, write_key, write)
 
     def parts(self) -> Sequence[Shape]:
@@ -197,14 +197,6 @@ def _entries(
 
 def _is_array(value: Any) -> bool:
     return isinstance(value, Iterable) and not isinstance(value, (str, bytes, bytearray, Mapping))
-
-
-def _as_list(value: Any) -> Any:
-    return list(value) if _is_array(value) else value
-
-
-def _as_dict(value: Any) -> Any:
-    return dict(value) if isinstance(value, Mapping) else value
 
 
 def _written(value: Any, write_key: Callable[[Any], Any] | None, write: Callable[[Any], Any] | None) -> Any:

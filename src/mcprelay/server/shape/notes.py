@@ -95,7 +95,7 @@ class Notes:
         if module == "annotated_types":
             self._read_annotated_type(name, item)
         elif module in {"pydantic", "pydantic_core"}:
-            self._read_pydantic(name, item)
+            self._read_pydantic(name.lstrip("_"), item)
         elif isinstance(documentation := getattr(item, "documentation", None), str):  # PEP 727's Doc
             self.keywords["description"] = documentation
 
@@ -128,8 +128,6 @@ class Notes:
             said = {key: value for key, value in vars(item).items() if value is not None}
             self._say(pattern=_expression(said.pop("pattern", None)))
             self.foreign |= bool(said)
-        elif name in {"Examples", "AliasGenerator"}:
-            return
         else:
             self.foreign = True
 

@@ -212,7 +212,7 @@ class Record(Shape):
 
     def writer(self, *, careful: bool) -> Callable[[Any], Any] | None:
         if self._writing:
-            return self._write_again(careful=careful)
+            return later(self, careful=careful)
         self._writing = True
         try:
             fields = [field for field in self.fields if field.in_mode("output")]
@@ -222,15 +222,6 @@ class Record(Shape):
         if self.native and not careful and not any(write for _, write in writes):
             return None
         return lambda value: self._written(value, writes)
-
-    def _write_again(self, *, careful: bool) -> Callable[[Any], Any]:
-        """The writer of a record inside itself, looked up when a value is there."""
-
-        def write(value: Any) -> Any:
-            inner = self.writer(careful=careful)
-            return value if inner is None else inner(value)
-
-        return write
 
     def _written(self, value: Any, writes: list[tuple[Field, Callable[[Any], Any] | None]]) -> Any:
         if self.python and not isinstance(value, self.python):
@@ -282,7 +273,7 @@ class Named(Shape):
 
     def writer(self, *, careful: bool) -> Callable[[Any], Any] | None:
         if self._writing:
-            return None
+            return later(self, careful=careful)
         self._writing = True
         try:
             return self.target.writer(careful=careful)
@@ -291,6 +282,16 @@ class Named(Shape):
 
     def parts(self) -> Sequence[Shape]:
         return (self.target,)
+
+
+def later(shape: Shape, *, careful: bool) -> Callable[[Any], Any]:
+    """The writer of a shape inside itself, looked up when a value is there."""
+
+    def write(value: Any) -> Any:
+        inner = shape.writer(careful=careful)
+        return value if inner is None else inner(value)
+
+    return write
 
 
 def plain_json(shape: Shape, value: Any) -> Any:

@@ -70,7 +70,9 @@ class Text(Shape):
 
     def schema(self, to: Publisher) -> JsonSchema:
         schema = self._schemas[to.mode]
-        return {key: value for key, value in schema.items() if key != "format"} if to.checks else dict(schema)
+        return (
+            {key: value for key, value in schema.items() if key != "format"} if to.purpose == "check" else dict(schema)
+        )
 
     def reader(self, mode: Mode) -> Reader:
         return self._readers[mode]

@@ -112,7 +112,7 @@ class NullUnsaid(Shape):
         self.python = union.python
 
     def schema(self, to: Publisher) -> JsonSchema:
-        return self.union.schema(to) if to.checks or to.mode == "output" else self.said.schema(to)
+        return self.union.schema(to) if to.purpose != "publish" or to.mode == "output" else self.said.schema(to)
 
     def reader(self, mode: Mode) -> Reader:
         return self.union.reader(mode)
