@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 
 import msgspec
 
@@ -47,7 +47,7 @@ from mcprelay.types import (
 if TYPE_CHECKING:
     import os
     import ssl as tls
-    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
     from types import TracebackType
     from typing import Self, Unpack
 
@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from mcprelay.client.question import Outcome
     from mcprelay.client.retry import Retry
     from mcprelay.ports import Channel, Sender
+    from mcprelay.server.context import Context
     from mcprelay.types import ClientCapabilities, LogLevel
 
 __all__ = ["Client"]
@@ -196,6 +197,12 @@ class Client:
     ) -> None:
         await self.aclose()
 
+    @property
+    def busy(self) -> bool:
+        """Whether a call waits for its answer, or somebody listens."""
+        link = self._connection.current
+        return bool(self._ear.open) or (link is not None and bool(link.peer.pending))
+
     # --- the server
 
     @property
@@ -284,6 +291,42 @@ class Client:
             ConfigurationError: The call cannot be sent as it is. Nothing was.
         """
         return await self._tooling.call(tool, arguments, output, options)
+
+    @overload
+    def tool(
+        self, function: Callable[Concatenate[Context, P], Coroutine[Any, Any, T]], **options: Unpack[CallOptions]
+    ) -> Callable[P, Awaitable[T]]: ...
+    @overload
+    def tool(
+        self, function: Callable[Concatenate[Context, P], T], **options: Unpack[CallOptions]
+    ) -> Callable[P, Awaitable[T]]: ...
+    @overload
+    def tool(
+        self, function: Callable[P, Coroutine[Any, Any, T]], **options: Unpack[CallOptions]
+    ) -> Callable[P, Awaitable[T]]: ...
+    @overload
+    def tool(self, function: Callable[P, T], **options: Unpack[CallOptions]) -> Callable[P, Awaitable[T]]: ...
+    def tool(self, function: Any, **options: Unpack[CallOptions]) -> Any:
+        """The tool that a function serves, typed as the function: `await client.tool(add)(a=1, b=2)`.
+
+        A `Context` that comes first is not part of the call. For other injected parameters use a contract (`define`).
+
+        Args:
+            function: A function that a `Server` has registered as a tool; it does not run here.
+            options: See `CallOptions`.
+
+        Returns:
+            An asynchronous function that gives the tool's value, or raises what `call_tool` does.
+
+        Raises:
+            ConfigurationError: The function is no tool.
+        """
+        from mcprelay.client.typed import Typed
+
+        async def call(name: str, arguments: dict[str, Any], kind: Any) -> Result[Any]:
+            return await self.call_tool(name, arguments, output=kind, **options)
+
+        return Typed(function, call)
 
     def list_tools(self, *, fresh: bool = False, **options: Unpack[CallOptions]) -> Walk[Tool]:
         """The server's tools: `await` it for all of them, `async for` them as they come.

@@ -21,6 +21,7 @@ from mcprelay.client.progress import Hearing
 from mcprelay.client.question import InputRequired
 from mcprelay.errors import CallFailed, CallLimitExceeded, Evidence
 from mcprelay.revisions import NEWEST
+from mcprelay.types import LogLevel
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -30,11 +31,13 @@ if TYPE_CHECKING:
     from mcprelay.client.progress import OnLog, OnProgress
     from mcprelay.client.question import Outcome
     from mcprelay.client.retry import Retry
-    from mcprelay.types import InputRequest, LogLevel
+    from mcprelay.types import InputRequest
 
 T = TypeVar("T")
 
 _encode = msgspec.json.Encoder().encode
+LOG_LEVEL: LogLevel = "info"
+"""From which level on log messages are asked for, where somebody hears them and nobody says."""
 _STATE_PAUSE = 0.05
 _STATE_PAUSE_MOST = 1.0
 
@@ -84,9 +87,9 @@ class Caller:
             call.on_progress = Hearing(_unheard)
         if on_log is not None:
             call.on_log = Hearing(on_log)
-            call.log_level = log_level or "info"
+            call.log_level = log_level or LOG_LEVEL
         elif self._party.on_log is not None or log_level is not None:
-            call.log_level = log_level or self._party.log_level or "info"
+            call.log_level = log_level or self._party.log_level or LOG_LEVEL
         call.retry = retry or self._retry
         return call
 

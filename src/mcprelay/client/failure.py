@@ -66,7 +66,9 @@ def expired(call: Call | None, evidence: Evidence) -> DeadlineExceeded:
 
 def lost(call: Call | None, evidence: Evidence, reason: str, **process: Any) -> ConnectionLost:
     """The connection ended before the answer."""
-    return ConnectionLost(f"{what(call)}: {reason}{_advice(call, evidence)}", evidence=evidence, **known(call), **process)
+    return ConnectionLost(
+        f"{what(call)}: {reason}{_advice(call, evidence)}", evidence=evidence, **known(call), **process
+    )
 
 
 def unconnected(call: Call | None, reason: str, **process: Any) -> ConnectFailed:
@@ -115,7 +117,7 @@ def http(call: Call | None, status: int, headers: Mapping[str, str], body: bytes
     challenges = _challenges(headers) if status in (401, 403) else ()
     shown = f": {' '.join(excerpt.split())[:200]}" if excerpt.strip() else ""
     sentence = f"{what(call)}: HTTP {status}{shown}{_redirect(status, headers)}{hint}"
-    facts = {"status": status, "body": excerpt, "headers": headers, **known(call)}
+    facts: dict[str, Any] = {"status": status, "body": excerpt, "headers": headers, **known(call)}
     if status == 401 or challenges:
         sentence += "; give the client a token (auth=...)" if status == 401 else "; the token is not enough for this"
         return AuthorizationRequired(sentence, challenge=challenges[0] if challenges else None, **facts)

@@ -54,7 +54,7 @@ class Party:
         self.offered = tuple(offered)
         self.changed = changed
         self.on_log = on_log
-        self.log_level = log_level
+        self.log_level: LogLevel | None = log_level
         self.met: Callable[[Era], None] = _ignore
         self._capabilities = capabilities
         self._preambles: dict[str, bytes] = {}

@@ -5,7 +5,6 @@ Each knows how to make a fresh link, and whether it can make another one after t
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import os
 from typing import TYPE_CHECKING, Any, Protocol
@@ -239,7 +238,7 @@ def _secret(fields: Fields | None) -> str | None:
 
 def is_channel(value: Any) -> bool:
     """Whether it is a `Channel`."""
-    return isinstance(value, Channel) and asyncio.iscoroutinefunction(getattr(value, "aclose", None))
+    return isinstance(value, Channel) and inspect.iscoroutinefunction(getattr(value, "aclose", None))
 
 
 def target_of(
@@ -311,7 +310,8 @@ def _auth(auth: Any, url: str, *, allow_plaintext: bool) -> Auth | None:
     from mcprelay.auth.bearer import StaticToken
 
     host = urlsplit(url).hostname or ""
-    return StaticToken(auth, insecure_hosts=(host,) if allow_plaintext else ())
+    given: Any = auth
+    return StaticToken(given, insecure_hosts=(host,) if allow_plaintext else ())
 
 
 def _only(owner: str, **options: Any) -> None:

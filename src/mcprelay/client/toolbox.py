@@ -38,7 +38,8 @@ class Known:
             self._compile(self.tool.output_schema)
         if self._fault is not None:
             return self._fault
-        found = self._validator.check(plain(structured))
+        validator: Any = self._validator
+        found = validator.check(plain(structured))
         if not found:
             return None
         return "the structured content does not fit the tool's output schema: " + "; ".join(
