@@ -143,6 +143,7 @@ async def test_a_message_over_the_limit_is_told_and_the_next_one_received():
         assert await channel.receive() == b"{}"
 
 
+@pytest.mark.clause("stdio.stderr-no-error")
 async def test_standard_error_is_drained_and_its_tail_kept():
     async with child(*SH, "head -c 3000000 /dev/zero >&2; echo last words >&2; exec cat", stderr_bytes=100) as channel:
         await channel.send(b"{}")
@@ -246,12 +247,14 @@ async def test_others_that_hold_the_pipes_do_not_hide_its_end():
 
 
 @pytest.mark.clause("stdio.shutdown-order")
+@pytest.mark.clause("stdio.shutdown-order")
 async def test_closing_ends_its_input_and_lets_it_finish():
     async with child(*SH, "trap 'exit 9' TERM; cat >/dev/null; echo bye >&2; exit 4") as channel:
         pass
     assert (channel.exit_code, channel.stderr_tail) == (4, "bye\n")
 
 
+@pytest.mark.clause("stdio.shutdown-order")
 @pytest.mark.clause("stdio.shutdown-order")
 async def test_closing_terminates_a_child_that_ignores_the_end_of_its_input():
     async with child(
@@ -263,6 +266,7 @@ async def test_closing_terminates_a_child_that_ignores_the_end_of_its_input():
     assert "asked\n" in channel.stderr_tail
 
 
+@pytest.mark.clause("stdio.shutdown-order")
 @pytest.mark.clause("stdio.shutdown-order")
 async def test_closing_kills_a_child_that_ignores_everything_in_bounded_time():
     async with child(*SH, "trap '' TERM; echo ready; while :; do sleep 1; done", grace=0.2) as channel:

@@ -70,6 +70,8 @@ async def test_lines_of_one_turn_leave_in_one_write_at_its_end(pipe, monkeypatch
     assert writes.count(pipe.outlet._fd) == 1
 
 
+@pytest.mark.clause("stdio.no-newline")
+@pytest.mark.clause("stdio.no-newline")
 async def test_line_breaks_inside_a_message_leave_as_spaces(pipe):
     pipe.outlet.put(b'{\r\n"a":\n1}')
     assert pipe.read() == b'{  "a": 1}\n'

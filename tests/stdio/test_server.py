@@ -50,6 +50,7 @@ def test_messages_are_answered_in_order_until_the_input_ends(loop):
     assert (out, err, program.returncode) == (b'{"a":1}\n{"b":2}\n{"c":3}\n', b"", 0)
 
 
+@pytest.mark.clause("stdio.exit-on-eof")
 def test_an_idle_server_exits_when_its_input_ends(loop):
     program = start(echo(), loop=loop)
     program.stdin.write(b"1\n")
@@ -71,6 +72,7 @@ NOISE = (
 )
 
 
+@pytest.mark.clause("stdio.stdout-pure")
 @pytest.mark.clause("stdio.stdout-pure")
 def test_nothing_that_a_handler_prints_reaches_the_client(loop):
     out, err = finish(start(echo(handle=NOISE), loop=loop), b"1\n2\n")
@@ -194,6 +196,7 @@ run(main)
     )
 
 
+@pytest.mark.clause("stdio.exit-on-eof")
 @pytest.mark.clause("stdio.exit-on-eof")
 @pytest.mark.parametrize("thread", ["daemon=True", "daemon=False"])
 def test_the_process_ends_in_time_although_a_thread_blocks(loop, thread):

@@ -148,12 +148,14 @@ def test_a_long_value_is_shown_shortened():
 # --- what is refused before anything runs -----------------------------------------------------------------------------
 
 
+@pytest.mark.clause("index.schema-ref-not-fetched", "index.schema-ref-unresolved")
 @pytest.mark.parametrize("reference", ["http://127.0.0.1:9/x", "file:///etc/passwd", "other.json", "//h/x"])
 def test_a_reference_out_of_the_schema_is_refused_and_not_fetched(reference):
     with pytest.raises(SchemaRefused, match="points outside of the schema; nothing is fetched"):
         Validator({"properties": {"a": {"$ref": reference}}})
 
 
+@pytest.mark.clause("index.schema-valid", "index.schema-dialect-unsupported")
 @pytest.mark.parametrize(
     "schema", [{"type": "strin"}, {"required": "q"}, {"properties": []}, {"$schema": "http://x/y"}]
 )
@@ -170,6 +172,7 @@ def test_a_schema_is_an_object_or_a_boolean(schema):
         Validator(schema)
 
 
+@pytest.mark.clause("index.schema-bounded")
 @pytest.mark.parametrize(
     ("schema", "limit"),
     [
@@ -220,6 +223,7 @@ def test_a_json_value_is_weighed_as_it_is(value):
     assert weight.chars <= len(json.dumps(value, ensure_ascii=False))
 
 
+@pytest.mark.clause("index.schema-ref-not-fetched", "index.schema-ref-opt-in")
 def test_nothing_is_ever_fetched():
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.setblocking(False)
@@ -237,6 +241,7 @@ def test_nothing_is_ever_fetched():
 # --- work is bounded --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.clause("index.schema-bounded")
 @pytest.mark.parametrize("schema", [fan(40), fan(40, "anyOf"), fan(40, "oneOf"), watched(25)])
 def test_a_small_schema_that_means_a_huge_one_is_refused(schema):
     with pytest.raises(SchemaRefused, match="schema_work=2000000") as caught:
