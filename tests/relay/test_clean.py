@@ -82,6 +82,7 @@ def test_a_registered_emoji_stays_whole(sequence):
         ("a\ufe0f", "a"),
         ("❤\ufe0f\ufe0f", "❤️"),
         ("half \ud800é", "half \ufffdé"),
+        ("half \ud800\u200b\rnew", "half \ufffd\nnew"),
         ("\U0001d173note\U0001bca0", "note"),
         ("𝐀 bold stays", "𝐀 bold stays"),
         ("tab\tand\nline", "tab\tand\nline"),

@@ -92,6 +92,7 @@ def test_nothing_that_a_server_wrote_escapes_from_its_string():
     assert "数据" in text
 
 
+numbers = st.floats(allow_nan=False, allow_infinity=False)
 names = st.text(min_size=1).filter(lambda name: name.strip())
 texts = st.text() | st.text(st.sampled_from("\"'\\\n\r\t #[]=\u200b\x00a"), max_size=20)
 
@@ -99,7 +100,7 @@ texts = st.text() | st.text(st.sampled_from("\"'\\\n\r\t #[]=\u200b\x00a"), max_
 @given(
     st.dictionaries(
         names,
-        st.tuples(st.none() | texts, texts, st.dictionaries(texts, texts | st.integers(), max_size=3)),
+        st.tuples(st.none() | texts, texts, st.dictionaries(texts, texts | st.integers() | numbers, max_size=3)),
         max_size=3,
     ),
     names,

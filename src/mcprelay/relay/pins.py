@@ -153,7 +153,7 @@ class _Inexact(Exception):
 def _fraction(text: str) -> float | int:
     """A number written with a point or an exponent, if the quick encoder writes it as the canonical form does."""
     value = float(text)
-    if value.is_integer() and abs(value) < _PLAIN and (value or text[0] != "-"):
+    if value.is_integer() and abs(value) < _PLAIN:
         return int(value)
     if 1e-4 <= abs(value) < _PLAIN:
         return value
@@ -248,7 +248,7 @@ def _number(value: float) -> str:
     sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
     text = "".join(map(str, digits))
     point = len(digits) + int(exponent)  # where the decimal point stands, counted from the first digit
-    minus = "-" if sign else ""
+    minus = "-" if sign and value else ""  # a zero has no sign, or reading the form again would lose it
     if value == 0 or -3 <= point <= 17:
         return f"{minus}{Decimal(text).scaleb(int(exponent)):f}"
     return f"{minus}{text[0]}.{text[1:] or '0'}e{point - 1:+d}"
