@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         PromptError,
         ProtocolError,
         RemoteError,
+        RequestRefused,
         ResourceError,
         ResourceNotFound,
         ResponseInvalid,
@@ -47,6 +48,8 @@ if TYPE_CHECKING:
     )
     from mcprelay.server import Context, Limits, Server
     from mcprelay.server.completion import Complete
+    from mcprelay.server.depends import Depends
+    from mcprelay.server.mark import prompt, resource, tool
     from mcprelay.server.schema import Schema
     from mcprelay.types import (
         Annotations,
@@ -110,6 +113,7 @@ _MODULES: dict[str, tuple[str, ...]] = {
         "PromptError",
         "ProtocolError",
         "RemoteError",
+        "RequestRefused",
         "ResourceError",
         "ResourceNotFound",
         "ResponseInvalid",
@@ -118,6 +122,8 @@ _MODULES: dict[str, tuple[str, ...]] = {
     ),
     "mcprelay.server": ("Context", "Limits", "Server"),
     "mcprelay.server.completion": ("Complete",),
+    "mcprelay.server.depends": ("Depends",),
+    "mcprelay.server.mark": ("prompt", "resource", "tool"),
     "mcprelay.server.schema": ("Schema",),
     "mcprelay.types": (
         "Annotations",
@@ -158,6 +164,7 @@ __all__ = [
     "Contract",
     "DeadlineExceeded",
     "DefinitionError",
+    "Depends",
     "ElicitResult",
     "Elicitation",
     "EmbeddedResource",
@@ -182,6 +189,7 @@ __all__ = [
     "ProtocolError",
     "Refused",
     "RemoteError",
+    "RequestRefused",
     "ResourceContents",
     "ResourceError",
     "ResourceLink",
@@ -205,6 +213,9 @@ __all__ = [
     "ToolsChanged",
     "__version__",
     "define",
+    "prompt",
+    "resource",
+    "tool",
 ]
 
 

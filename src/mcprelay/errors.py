@@ -10,6 +10,7 @@
     ├── ResourceError                a resource cannot be read, for a reason the client may see
     │   └── ResourceNotFound         there is no resource at that URI
     ├── PromptError                  a prompt cannot be made, for a reason the client may see
+    ├── RequestRefused               `Server(context=…)` refuses an HTTP request; carries the status
     ├── NeedsInput                   a call asks something that no handler answers; carries the question
     ├── NotSent                      raised by a `Channel`: not one byte of the message left
     └── CallFailed                   a call has no result; `evidence` says whether it may have run
@@ -135,6 +136,24 @@ class ResourceNotFound(ResourceError):
 
 class PromptError(MCPRelayError):
     """A prompt cannot be made, for a reason that the client may see."""
+
+
+class RequestRefused(MCPRelayError):
+    """The function of `Server(context=…)` raises it to refuse an HTTP request.
+
+    Attributes:
+        status: The HTTP status, from 400 to 599.
+        message: A sentence that the client may see.
+        headers: More headers of the answer, such as `{"retry-after": "5"}`.
+    """
+
+    def __init__(self, status: int, message: str, *, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(message)
+        if not 400 <= status <= 599:
+            raise ConfigurationError(f"RequestRefused: a refusal has a status from 400 to 599, and not {status}")
+        self.status = status
+        self.message = message
+        self.headers = dict(headers or {})
 
 
 class NeedsInput(MCPRelayError):

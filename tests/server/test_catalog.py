@@ -10,7 +10,8 @@ import pytest
 from mcprelay.errors import DefinitionError, ProtocolError
 from mcprelay.revisions import ALL, NEWEST
 from mcprelay.server.call import Call, Principal
-from mcprelay.server.catalog import Catalog, Entry, Shelf
+from mcprelay.server.catalog import Catalog, Shelf
+from mcprelay.server.entry import Entry
 from mcprelay.types import Tool
 from mcprelay.wire.params import ListParams
 
@@ -75,7 +76,7 @@ def test_what_is_registered_by_hand_wins_in_every_order(shelf: Shelf, hand_first
         shelf.add(one)
 
     assert shelf.entries["a"] is hand
-    shelf.drop_found()
+    shelf.replace_found(())
     assert shelf.entries["a"] is hand
 
 
@@ -85,7 +86,7 @@ def test_every_change_is_told_and_no_change_is_not(shelf: Shelf, changes: list[s
     shelf.switch(["a"], False)
     shelf.switch(["a"], True)
     shelf.remove("a")
-    shelf.drop_found()
+    shelf.replace_found(())
 
     assert changes == ["notifications/tools/list_changed"] * 4
 

@@ -2,48 +2,45 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-from typing import TYPE_CHECKING, Any, Concatenate, Literal, TypeVar, overload
-
-import msgspec
+import logging
+from typing import TYPE_CHECKING, Any, Literal
 
 from mcprelay import revisions
 from mcprelay.errors import ConfigurationError
-from mcprelay.revisions import Feature, Revision
-from mcprelay.server.catalog import Catalog
-from mcprelay.server.container import Container
+from mcprelay.server.capability import Capabilities
 from mcprelay.server.context import Context
 from mcprelay.server.dispatch import Dispatcher
+from mcprelay.server.life import Life, lifespan_of
 from mcprelay.server.limits import Limits
+from mcprelay.server.registry import Registry
 from mcprelay.server.resume import KeyRing, StateKeys
-from mcprelay.server.subscription import UPDATED, Changes
+from mcprelay.server.telemetry import traced
 from mcprelay.server.thread import ThreadPool
-from mcprelay.types import Implementation, ServerCapabilities
+from mcprelay.types import Implementation
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Sequence
+    from collections.abc import AsyncIterator, Callable, Iterable, Sequence
     from contextlib import AbstractAsyncContextManager
+    from typing import Unpack
 
     from mcprelay.auth.resource import Bearer
-    from mcprelay.contract import Contract
     from mcprelay.core.endpoint import SessionMode
     from mcprelay.ports import Channel, EventLog, Sealer, SessionStore
+    from mcprelay.revisions import Revision
+    from mcprelay.server.admission import Builder
     from mcprelay.server.asgi import App
-    from mcprelay.server.call import Call, HttpRequest, Principal
-    from mcprelay.server.dispatch import CallNext, Outcome
+    from mcprelay.server.call import HttpRequest, Principal
+    from mcprelay.server.option import RunOptions
     from mcprelay.server.running import Running
-    from mcprelay.types import Annotations, CacheScope, Icon, Meta
+    from mcprelay.types import CacheScope, Icon, ServerCapabilities
 
 __all__ = ["Context", "Limits", "Server"]
 
-F = TypeVar("F")
-InputT = TypeVar("InputT")
-OutputT = TypeVar("OutputT")
 Transport = Literal["stdio", "http"]
 
 
-class Server:
+class Server(Registry):
     """A server: tools, resources, templates and prompts, and how they are reached.
 
     One server may be reached in several ways at once; it runs once per process.
@@ -56,10 +53,14 @@ class Server:
         instructions: Guidance for a model on how to use it.
         icons: Pictures for display.
         website_url: Where to read more.
-        lifespan: An async context manager of the server, entered once per process before the first request.
+        lifespan: An async generator function of the server, or one that gives an async context manager, entered once
+            per process before the first request. What it yields is `ctx.lifespan`.
         auth: Who may call over HTTP. Without it the server is open to whoever reaches it.
+        context: Makes the value of `ctx.state`, a function of the HTTP request (and the principal), sync or async. It
+            may raise `RequestRefused`.
         capabilities: What is declared, where it shall not be derived from what is registered.
         limits: See `Limits`.
+        logger: Where the server logs, `mcprelay.server` unless given; events go to its child `events`.
         among: The protocol revisions to speak, by name; all of them unless given.
         ttl_ms: For how many milliseconds clients may keep lists and resources.
         cache_scope: Whether what they keep may serve others too.
@@ -89,10 +90,12 @@ class Server:
         instructions: str | None = None,
         icons: Sequence[Icon] | None = None,
         website_url: str | None = None,
-        lifespan: Callable[[Server], AbstractAsyncContextManager[Any]] | None = None,
+        lifespan: Callable[..., AsyncIterator[Any] | AbstractAsyncContextManager[Any]] | None = None,
         auth: Bearer | None = None,
+        context: Callable[..., Any] | None = None,
         capabilities: ServerCapabilities | None = None,
         limits: Limits | None = None,
+        logger: logging.Logger | None = None,
         among: Iterable[str] | None = None,
         ttl_ms: int = 0,
         cache_scope: CacheScope = "private",
@@ -108,9 +111,11 @@ class Server:
         session_store: SessionStore | None = None,
         event_log: EventLog | None = None,
     ) -> None:
+        self.limits = limits or Limits()
+        super().__init__(self.limits, container=container, logger=logger or logging.getLogger("mcprelay.server"))
+        self.container.bind(Server, self)
         self.info = Implementation(name, version, title, description, tuple(icons) if icons else None, website_url)
         self.instructions = instructions
-        self.limits = limits or Limits()
         self.revisions = _chosen(among)
         self.served = {revision.name: revision for revision in self.revisions}
         self.auth = auth
@@ -129,282 +134,64 @@ class Server:
             self.limits.state_bytes,
             self.limits.state_seconds,
         )
-        self.changes = Changes(self.limits.listen_streams)
-        self._derived: ServerCapabilities | None = None
-        self.catalog = Catalog(self._catalog_changed)
-        for shelf in self.catalog.shelves:
-            shelf.page_size = self.limits.page_size
-        self.container = Container(container)
+        self.declared = Capabilities(self.catalog, capabilities)
         self.threads = ThreadPool(self.limits.worker_threads)
         self.dispatcher = Dispatcher(self)
-        self.started = False
+        self.life = Life(self, self._entered)
+        self.builder: Builder | None = None
         self._running = False
-        self._declared = capabilities
-        self._lifespan = lifespan
-        self._middleware: list[Callable[[Call, CallNext], Awaitable[Outcome]]] = []
-        self._exit = contextlib.AsyncExitStack()
-        self._starting: asyncio.Lock | None = None
+        self._held: contextlib.AsyncExitStack | None = None
+        if lifespan is not None:
+            self.entering = lifespan_of(lifespan)
+        if context is not None:
+            from mcprelay.server.admission import Builder
+
+            self.builder = Builder(self, context)
 
     def __repr__(self) -> str:
         return f"Server({self.info.name!r}, version={self.info.version!r})"
-
-    # --- what it offers
-
-    @overload
-    def tool(self, function: F, /) -> F: ...
-    @overload
-    def tool(
-        self,
-        *,
-        name: str | None = None,
-        title: str | None = None,
-        description: str | None = None,
-        icons: Sequence[Icon] | None = None,
-        meta: Meta | None = None,
-        read_only: bool | None = None,
-        destructive: bool | None = None,
-        idempotent: bool | None = None,
-        open_world: bool | None = None,
-        output_schema: dict[str, Any] | None = None,
-        schema: Any = None,
-        tags: Iterable[str] = (),
-        strict: bool | None = None,
-        inline: bool = False,
-        visible: Callable[[Principal | None], bool] | None = None,
-        requires: Iterable[str] = (),
-        replace: bool = False,
-    ) -> Callable[[F], F]: ...
-    def tool(self, function: Any = None, /, **options: Any) -> Any:
-        """Offer a function as a tool; it stays the function it was. See `add_tool` for the options."""
-        return self._decorate(self.add_tool, function, options)
-
-    @overload
-    def resource(self, uri: str) -> Callable[[F], F]: ...
-    @overload
-    def resource(
-        self,
-        uri: str,
-        *,
-        name: str | None = None,
-        title: str | None = None,
-        description: str | None = None,
-        mime_type: str | None = None,
-        size: int | None = None,
-        annotations: Annotations | None = None,
-        icons: Sequence[Icon] | None = None,
-        meta: Meta | None = None,
-        ttl_ms: int | None = None,
-        cache_scope: CacheScope | None = None,
-        tags: Iterable[str] = (),
-        inline: bool = False,
-        visible: Callable[[Principal | None], bool] | None = None,
-        requires: Iterable[str] = (),
-        replace: bool = False,
-    ) -> Callable[[F], F]: ...
-    def resource(self, uri: str, **options: Any) -> Any:
-        """Offer a function as a resource, or as a template where the URI has `{variables}`. See `add_resource`."""
-        if not isinstance(uri, str):
-            msg = "@server.resource needs the resource's URI: @server.resource('config://app')"
-            raise ConfigurationError(msg)
-        return self._decorate(lambda function, **given: self.add_resource(uri, function, **given), None, options)
-
-    @overload
-    def prompt(self, function: F, /) -> F: ...
-    @overload
-    def prompt(
-        self,
-        *,
-        name: str | None = None,
-        title: str | None = None,
-        description: str | None = None,
-        icons: Sequence[Icon] | None = None,
-        meta: Meta | None = None,
-        tags: Iterable[str] = (),
-        inline: bool = False,
-        visible: Callable[[Principal | None], bool] | None = None,
-        requires: Iterable[str] = (),
-        replace: bool = False,
-    ) -> Callable[[F], F]: ...
-    def prompt(self, function: Any = None, /, **options: Any) -> Any:
-        """Offer a function as a prompt; it stays the function it was. See `add_prompt` for the options."""
-        return self._decorate(self.add_prompt, function, options)
-
-    def _decorate(self, add: Callable[..., None], function: Any, options: dict[str, Any]) -> Any:
-        def decorate(given: Any) -> Any:
-            add(given, **options)
-            return given
-
-        return decorate if function is None else decorate(function)
-
-    def add_tool(self, function: Any, *, replace: bool = False, **options: Any) -> None:
-        """Offer a tool. At run time, every client that listens is told.
-
-        Args:
-            function: What to call: a function, a bound method, a callable object, a class with `__call__`.
-            replace: Whether it may take the place of a tool of that name.
-            options: `name`, `title`, `description`, `icons`, `meta`; the hints `read_only`, `destructive`,
-                `idempotent`, `open_world` (unset ones are not sent); `output_schema` and `schema` to override what the
-                signature says; `tags`; `strict`; `inline` to run a `def` on the loop; `visible` and `requires`.
-
-        Raises:
-            DefinitionError: The function cannot be a tool as it is written, or there is one of that name.
-        """
-        from mcprelay.server.element import tool_entry
-
-        self.catalog.tools.add(tool_entry(self, function, **options), replace=replace)
-
-    def add_resource(self, uri: str, function: Any, *, replace: bool = False, **options: Any) -> None:
-        """Offer a resource, or a template where the URI has `{variables}` named like the function's parameters.
-
-        Raises:
-            DefinitionError: The URI or the function will not do, or there is one of that URI.
-        """
-        from mcprelay.server.element import resource_entry, template_entry
-
-        if "{" in uri:
-            self.catalog.templates.add(template_entry(self, uri, function, **options), replace=replace)
-        else:
-            self.catalog.resources.add(resource_entry(self, uri, function, **options), replace=replace)
-
-    def add_prompt(self, function: Any, *, replace: bool = False, **options: Any) -> None:
-        """Offer a prompt.
-
-        Raises:
-            DefinitionError: The function cannot be a prompt as it is written, or there is one of that name.
-        """
-        from mcprelay.server.element import prompt_entry
-
-        self.catalog.prompts.add(prompt_entry(self, function, **options), replace=replace)
-
-    def handle(
-        self,
-        contract: Contract[InputT, OutputT],
-        function: Callable[Concatenate[InputT, ...], OutputT | Awaitable[OutputT]],
-        *,
-        replace: bool = False,
-        inline: bool = False,
-    ) -> None:
-        """Offer the tool that a contract describes; `function` takes the contract's input and gives its output.
-
-        Raises:
-            DefinitionError: The function takes another number of values, or there is a tool of that name.
-        """
-        from mcprelay.server.contract import contract_entry
-
-        self.catalog.tools.add(contract_entry(self, contract, function, inline=inline), replace=replace)
-
-    def enable(self, *names: str, tags: Iterable[str] = ()) -> None:
-        """Offer these again: tools and prompts by name, resources by URI, templates by their text, all of them by tag.
-
-        Raises:
-            KeyError: There is nothing of that name.
-        """
-        self._switch(names, frozenset(tags), on=True)
-
-    def disable(self, *names: str, tags: Iterable[str] = ()) -> None:
-        """Stop offering these until they are enabled again; to a client they are unknown meanwhile.
-
-        Raises:
-            KeyError: There is nothing of that name.
-        """
-        self._switch(names, frozenset(tags), on=False)
-
-    def _switch(self, names: Sequence[str], tags: frozenset[str], *, on: bool) -> None:
-        known = set().union(*(shelf.keys for shelf in self.catalog.shelves))
-        for name in names:
-            if name not in known:
-                raise KeyError(f"there is no tool, resource, template or prompt {name!r}")
-        for shelf in self.catalog.shelves:
-            tagged = shelf.tagged(tags) if tags else set()
-            shelf.switch([key for key in shelf.keys if key in names or key in tagged], on)
-
-    def remove_tool(self, name: str) -> None:
-        """Stop offering a tool. Raises `KeyError` for an unknown one."""
-        self.catalog.tools.remove(name)
-
-    def remove_resource(self, uri: str) -> None:
-        """Stop offering a resource, or a template by its text. Raises `KeyError` for an unknown one."""
-        (self.catalog.templates if "{" in uri else self.catalog.resources).remove(uri)
-
-    def remove_prompt(self, name: str) -> None:
-        """Stop offering a prompt. Raises `KeyError` for an unknown one."""
-        self.catalog.prompts.remove(name)
-
-    def bind(self, interface: type, implementation: Any) -> None:
-        """Say what stands for a type in the constructors of handler classes: a class, or an instance."""
-        self.container.bind(interface, implementation)
-
-    def middleware(self, layer: F) -> F:
-        """Put `async def layer(call, call_next)` around every call. The first registered is the outermost.
-
-        Raises:
-            ConfigurationError: The server has started.
-        """
-        if self.started:
-            msg = "middleware is registered before the server starts"
-            raise ConfigurationError(msg)
-        self._middleware.append(layer)  # type: ignore[arg-type]
-        return layer
-
-    async def resource_updated(self, uri: str) -> None:
-        """Tell every client that subscribed to this resource that it changed."""
-        self.changes.publish(UPDATED, uri)
 
     # --- what it says of itself
 
     @property
     def capabilities(self) -> ServerCapabilities:
         """What is declared: as given, or as what is registered makes it."""
-        if self._declared is not None:
-            return self._declared
-        if self._derived is None:
-            self._derived = self._derive()
-        return self._derived
-
-    def _derive(self) -> ServerCapabilities:
-        catalog = self.catalog
-        completes = len(catalog.prompts) or len(catalog.templates)
-        resources = len(catalog.resources) or len(catalog.templates)
-        return ServerCapabilities(
-            tools={"listChanged": True} if len(catalog.tools) else None,
-            resources={"subscribe": True, "listChanged": True} if resources else None,
-            prompts={"listChanged": True} if len(catalog.prompts) else None,
-            completions={} if completes else None,
-            logging={},
-        )
-
-    def _catalog_changed(self, notice: str) -> None:
-        self._derived = None
-        self.changes.publish(notice)
-
-    def capabilities_in(self, revision: Revision) -> ServerCapabilities:
-        """The same, as a revision has it."""
-        declared = self.capabilities
-        if not revision.has(Feature.COMPLETIONS_CAPABILITY):
-            declared = msgspec.structs.replace(declared, completions=None)
-        return declared
+        return self.declared.now
 
     # --- its life
 
     async def start(self) -> None:
-        """Enter the lifespan and compose the middleware. Starting twice is starting once."""
-        if self._starting is None:
-            self._starting = asyncio.Lock()
-        async with self._starting:
-            if self.started:
-                return
-            if self._lifespan is not None:
-                await self._exit.enter_async_context(self._lifespan(self))
-            self.dispatcher.compose(self._middleware)
-            self.started = True
+        """Enter the lifespan and compose the middleware, until `stop`. Starting twice is starting once."""
+        await self.life.start()
 
     async def stop(self) -> None:
         """End every subscription with its final message, then leave the lifespan."""
         self.changes.close()
-        if self.started:
-            self.started = False
-            self._starting = None
-            await self._exit.aclose()
+        await self.life.stop()
+
+    @contextlib.asynccontextmanager
+    async def _entered(self) -> AsyncIterator[Any]:
+        """What the server lives in: the servers mounted in it, then its own lifespan."""
+        if not any(shelf.keys for shelf in self.catalog.shelves):
+            self.logger.warning(
+                "%r starts with nothing to offer: decorate something, or call server.discover(…) before", self
+            )
+        async with contextlib.AsyncExitStack() as stack:
+            self._held = stack
+            for mount in self.mounts:
+                await stack.enter_async_context(mount.inner.life.held())
+            value = None if self.entering is None else await stack.enter_async_context(self.entering(self))
+            self.dispatcher.compose([*traced(self), *self.layers])
+            try:
+                yield value
+            finally:
+                self._held = None
+                self.changes.close()
+
+    async def hold(self, inner: Server) -> None:
+        """Let a server that was mounted late live as long as this one."""
+        if self._held is not None:
+            await self._held.enter_async_context(inner.life.held())
 
     def claim(self) -> None:
         """Note that the server runs.
@@ -413,8 +200,7 @@ class Server:
             ConfigurationError: It runs already.
         """
         if self._running:
-            msg = f"{self!r} runs already: a server runs once per process"
-            raise ConfigurationError(msg)
+            raise ConfigurationError(f"{self!r} runs already: a server runs once per process")
         self._running = True
 
     def release(self) -> None:
@@ -441,6 +227,8 @@ class Server:
     ) -> Channel:
         """A client's end of a channel to this server, in this process, with real bytes.
 
+        The server lives as long as somebody is connected, unless it was started for itself.
+
         Args:
             principal: Who the client is.
             http: An HTTP request that handlers shall see.
@@ -454,10 +242,10 @@ class Server:
         """Serve one client over a channel, until it ends."""
         from mcprelay.server.connection import Connection
 
-        await self.start()
-        await Connection(self, channel, principal=principal, state=state).serve()
+        async with self.life.held():
+            await Connection(self, channel, principal=principal, state=state).serve()
 
-    def serve(self, transport: Transport = "stdio", **options: Any) -> Running:
+    def serve(self, transport: Transport = "stdio", **options: Unpack[RunOptions]) -> Running:
         """Serve from async code.
 
         `async with server.serve("http", port=0) as running: running.url`, or `await server.serve("stdio")` until the
@@ -465,9 +253,9 @@ class Server:
         """
         from mcprelay.server.running import Running
 
-        return Running(self, transport, options)
+        return Running(self, transport, dict(options))
 
-    def run(self, transport: Transport = "stdio", **options: Any) -> None:
+    def run(self, transport: Transport = "stdio", **options: Unpack[RunOptions]) -> None:
         """Serve until the client ends it (stdio) or a signal does (HTTP).
 
         Args:
@@ -475,13 +263,14 @@ class Server:
             options: For HTTP: `host` ("127.0.0.1"), `port` (8000), `path` ("/mcp"), `sse_path` ("/sse", None for not),
                 `message_path` ("/messages"), `ssl_certfile`, `ssl_keyfile`,
                 `allow_unauthenticated` (needed to bind an unprotected server to anything but loopback).
+                For stdio: `state`, the value of `ctx.state`.
 
         Raises:
             ConfigurationError: An option is unknown or will not do, or the server runs already.
         """
         from mcprelay.server.running import run
 
-        run(self, transport, options)
+        run(self, transport, dict(options))
 
 
 def _chosen(among: Iterable[str] | None) -> tuple[Revision, ...]:
@@ -493,6 +282,5 @@ def _chosen(among: Iterable[str] | None) -> tuple[Revision, ...]:
         if name not in revisions.ALL:
             raise ConfigurationError(f"among: there is no revision {name!r}; there are {', '.join(revisions.ALL)}")
     if not names:
-        msg = "among: name at least one protocol revision"
-        raise ConfigurationError(msg)
+        raise ConfigurationError("among: name at least one protocol revision")
     return tuple(revision for revision in revisions.ALL.values() if revision.name in names)

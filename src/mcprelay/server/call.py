@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
 from msgspec import UNSET, Raw, Struct
@@ -17,7 +17,9 @@ from mcprelay.auth.principal import Principal
 from mcprelay.errors import ProtocolError
 from mcprelay.revisions import Fault
 from mcprelay.types import ClientCapabilities, Implementation
+from mcprelay.wire import jsonrpc
 from mcprelay.wire.params import IDEMPOTENCY_KEY
+from mcprelay.wire.trace import TraceContext, trace_of
 
 __all__ = ["Answer", "Call", "HttpRequest", "Link", "Principal"]
 
@@ -26,9 +28,11 @@ if TYPE_CHECKING:
 
     from mcprelay.ports import Session
     from mcprelay.revisions import Method, Revision
+    from mcprelay.server.resume import StateKeys
     from mcprelay.types import LogLevel, Meta, RequestId
 
 
+_TRACED = re.compile(b"traceparent|baggage")
 _IDEMPOTENCY_KEY = re.compile(r"[!-~]{1,255}")
 _CORRELATION_ID = re.compile(r"[!-~]{1,128}")
 
@@ -81,15 +85,32 @@ class Answer(Struct):
 
 
 class Call:
-    """One request, being worked on."""
+    """One request, being worked on. Middleware may put other `params` in the place of those that came.
+
+    Attributes:
+        revision: The protocol revision that it is in.
+        id: Its JSON-RPC id.
+        method: Its method; `method.name` is what the wire calls it.
+        params: Its params, of the type that the method has.
+        raw: Its params as they came.
+        link: The way back to the client.
+        principal: Who calls, as verified.
+        session: The session of the handshake era that it is in.
+        state: What `Server(context=…)` made for it.
+        cancelled: Whether the client has given it up.
+        observed: Whether somebody wants to know what becomes of it.
+        keys: What seals its state, where that is not the business of the server that handles it.
+    """
 
     __slots__ = (
         "_correlation",
         "_http",
         "cancelled",
         "id",
+        "keys",
         "link",
         "method",
+        "observed",
         "params",
         "principal",
         "raw",
@@ -123,6 +144,8 @@ class Call:
         self.session = session
         self.state = state
         self.cancelled = False
+        self.observed = False
+        self.keys: StateKeys | None = None
         self._correlation: str | None = None
 
     @property
@@ -133,9 +156,33 @@ class Call:
         return self._http
 
     @property
+    def transport(self) -> Literal["http", "channel"]:
+        """On what the call came."""
+        return "channel" if self._http is None else "http"
+
+    @property
     def target(self) -> str | None:
         """The name of the tool or prompt, or the URI of the resource, that the call is about."""
         return None if self.method.mirror is None else getattr(self.params, self.method.mirror)
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of a tool or prompt, as plain values; empty where there are none."""
+        given = getattr(self.params, "arguments", None)
+        if given is None or given is UNSET:
+            return {}
+        return msgspec.json.decode(given) if isinstance(given, Raw) else dict(given)
+
+    def with_arguments(self, arguments: Mapping[str, Any]) -> None:
+        """Go on with other arguments: JSON values for a tool, strings for a prompt."""
+        given: Any = Raw(jsonrpc.encode(arguments)) if self.method.name == "tools/call" else dict(arguments)
+        self.params = msgspec.structs.replace(self.params, arguments=given)
+
+    @property
+    def trace(self) -> TraceContext | None:
+        """Where the call stands in the client's trace (basic, "OpenTelemetry trace context")."""
+        meta = self.meta if self.raw is not UNSET and _TRACED.search(bytes(self.raw)) else None
+        return trace_of(meta) if isinstance(meta, dict) else None
 
     @property
     def meta(self) -> Meta:

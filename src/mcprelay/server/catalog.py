@@ -1,8 +1,9 @@
 """What is served: four shelves of entries, their pages, and what changed.
 
 A shelf keeps its entries in the order in which they were first registered. What was registered by hand always wins
-over what was discovered, in every order. Each definition is encoded once per revision; each page is spliced from these
-pieces and kept until the shelf changes, for every set of entries that some caller may see.
+over what was discovered, in every order, and both win over what a mounted server brings. Each definition is encoded
+once per revision; each page is spliced from these pieces and kept until the shelf changes, for every set of entries
+that some caller may see.
 
 The catalog does not know handlers (an entry carries one, unread), transports, or principals.
 """
@@ -10,7 +11,6 @@ The catalog does not know handlers (an entry carries one, unread), transports, o
 from __future__ import annotations
 
 import base64
-import itertools
 import logging
 from typing import TYPE_CHECKING, Any
 
@@ -23,102 +23,19 @@ if TYPE_CHECKING:
 
     from mcprelay.revisions import Revision
     from mcprelay.server.call import Call, Principal
-    from mcprelay.types import CacheScope, Prompt, Resource, ResourceTemplate, Tool
+    from mcprelay.server.entry import Entry
+    from mcprelay.types import CacheScope
     from mcprelay.wire.mirror import HeaderParam
-
-    Definition = Tool | Resource | ResourceTemplate | Prompt
 
 logger = logging.getLogger("mcprelay.server")
 
 _PAGES_KEPT = 256
-_orders = itertools.count()
-
-
-class Entry:
-    """One thing that is served.
-
-    Attributes:
-        key: Its name, or its URI or template.
-        definition: What lists say of it.
-        run: What answers a call for it: `await run(call)` gives the result.
-        place: Where it was registered, `file:line`, for messages.
-        visible: Whether a caller may see it, or None for everyone.
-        requires: The scopes that a caller needs to see and use it.
-        enabled: Whether it is served at all at the moment.
-        by_hand: Whether code registered it, as opposed to discovery.
-        header_params: The `Mcp-Param-*` headers of a tool.
-        completions: What completes its arguments, by argument.
-        template: The parsed template of a resource template.
-        tags: Words to select by.
-    """
-
-    __slots__ = (
-        "_fragments",
-        "by_hand",
-        "completions",
-        "definition",
-        "enabled",
-        "function",
-        "header_params",
-        "key",
-        "order",
-        "place",
-        "requires",
-        "run",
-        "tags",
-        "template",
-        "visible",
-    )
-
-    def __init__(
-        self,
-        key: str,
-        definition: Definition,
-        run: Callable[[Call], Any],
-        *,
-        function: Any = None,
-        place: str = "",
-        visible: Callable[[Principal | None], bool] | None = None,
-        requires: Iterable[str] = (),
-        by_hand: bool = True,
-        header_params: tuple[HeaderParam, ...] = (),
-        completions: dict[str, Any] | None = None,
-        template: Any = None,
-        tags: Iterable[str] = (),
-    ) -> None:
-        self.key = key
-        self.definition = definition
-        self.run = run
-        self.function = function
-        self.place = place
-        self.visible = visible
-        self.requires = frozenset(requires)
-        self.enabled = True
-        self.by_hand = by_hand
-        self.header_params = header_params
-        self.completions = completions or {}
-        self.template = template
-        self.tags = frozenset(tags)
-        self.order = next(_orders)
-        self._fragments: dict[str, bytes] = {}
-
-    @property
-    def restricted(self) -> bool:
-        """Whether some callers may not see it."""
-        return self.visible is not None or bool(self.requires)
-
-    def admits(self, principal: Principal | None) -> bool:
-        """Whether this caller may see and use it."""
-        if self.requires and (principal is None or not self.requires <= principal.scopes):
-            return False
-        return self.visible is None or bool(self.visible(principal))
-
-    def fragment(self, revision: Revision) -> bytes:
-        """The definition as JSON, in the shape of a revision."""
-        found = self._fragments.get(revision.name)
-        if found is None:
-            found = self._fragments[revision.name] = jsonrpc.encode(revision.shape(self.definition))
-        return found
+_FIELDS = {
+    "tools": "tools",
+    "resources": "resources",
+    "resourceTemplates": "resource_templates",
+    "prompts": "prompts",
+}
 
 
 class Shelf:
@@ -134,12 +51,15 @@ class Shelf:
     def __init__(self, kind: str, member: str, notice: str, changed: Callable[[Shelf], None]) -> None:
         self.kind = kind
         self.member = member
+        self.field = _FIELDS[member]
         self.notice = notice
         self._changed = changed
         self._by_hand: dict[str, Entry] = {}
         self._found: dict[str, Entry] = {}
+        self._mounted: dict[Any, Callable[[], Iterable[Entry]]] = {}
         self._served: dict[str, Entry] | None = {}
         self._pages: dict[Any, bytes] = {}
+        self._listings: dict[Any, Any] = {}
         self._restricted = False
         self.page_size: int | None = None
 
@@ -150,21 +70,29 @@ class Shelf:
         """The entries that are served, by key, in order. Never changed in place: a snapshot stays what it is."""
         served = self._served
         if served is None:
-            merged = {**self._found, **self._by_hand}.values()
-            listed = sorted((entry for entry in merged if entry.enabled), key=lambda entry: entry.order)
+            listed = sorted((entry for entry in self._merged() if entry.enabled), key=lambda entry: entry.order)
             served = self._served = {entry.key: entry for entry in listed}
             self._restricted = any(entry.restricted for entry in listed)
         return served
 
+    def _merged(self) -> Iterable[Entry]:
+        """All entries, switched off or not, each key once."""
+        mounted = {entry.key: entry for entries in reversed(self._mounted.values()) for entry in entries()}
+        return {**mounted, **self._found, **self._by_hand}.values()
+
     @property
     def keys(self) -> set[str]:
         """The keys of all entries, switched off or not."""
-        return {*self._by_hand, *self._found}
+        return {entry.key for entry in self._merged()}
 
     def tagged(self, tags: frozenset[str]) -> set[str]:
         """The keys of the entries that have one of these tags, switched off or not."""
-        entries = (*self._by_hand.values(), *self._found.values())
-        return {entry.key for entry in entries if entry.tags & tags}
+        return {entry.key for entry in self._merged() if entry.tags & tags}
+
+    @property
+    def found(self) -> Iterable[Entry]:
+        """What was discovered."""
+        return self._found.values()
 
     def get(self, key: str, principal: Principal | None) -> Entry | None:
         """The entry, if it is served and this caller may see it: hidden is the same as unknown."""
@@ -197,9 +125,12 @@ class Shelf:
             entry.order = other.order
         shadow = self._found.get(entry.key) if entry.by_hand else self._by_hand.get(entry.key)
         if shadow is not None:
-            logger.debug("the %s %r registered by hand shadows the one that was discovered", self.kind, entry.key)
+            self._log_shadow(entry.key)
         kept[entry.key] = entry
         self.touch()
+
+    def _log_shadow(self, key: str) -> None:
+        logger.debug("the %s %r registered by hand shadows the one that was discovered", self.kind, key)
 
     def remove(self, key: str) -> None:
         """Take an entry off the shelf.
@@ -208,7 +139,8 @@ class Shelf:
             KeyError: There is none.
         """
         if key not in self._by_hand and key not in self._found:
-            raise KeyError(f"there is no {self.kind} {key!r}")
+            mounted = ": it belongs to a mounted server" if key in self.keys else ""
+            raise KeyError(f"there is no {self.kind} {key!r} to remove{mounted}")
         self._by_hand.pop(key, None)
         self._found.pop(key, None)
         self.touch()
@@ -220,8 +152,9 @@ class Shelf:
             KeyError: There is no such entry.
         """
         changed = False
+        merged = {entry.key: entry for entry in self._merged()}
         for key in keys:
-            entries = [kept[key] for kept in (self._by_hand, self._found) if key in kept]
+            entries = [kept[key] for kept in (self._by_hand, self._found, merged) if key in kept]
             if not entries:
                 raise KeyError(f"there is no {self.kind} {key!r}")
             changed |= any(entry.enabled is not state for entry in entries)
@@ -230,16 +163,53 @@ class Shelf:
         if changed:
             self.touch()
 
-    def drop_found(self) -> None:
-        """Forget everything that was discovered."""
-        if self._found:
-            self._found.clear()
+    def replace_found(self, entries: Iterable[Entry]) -> None:
+        """Forget everything that was discovered before, and put this in its place, each key once.
+
+        What was switched off stays so. The order of what was there before is kept.
+        """
+        before, self._found = self._found, {}
+        for entry in entries:
+            other = before.get(entry.key)
+            if other is not None:
+                entry.order, entry.enabled = other.order, other.enabled
+            if entry.key in self._by_hand:
+                self._log_shadow(entry.key)
+            self._found[entry.key] = entry
+        if before or self._found:
             self.touch()
+
+    def exchange(self, before: Entry, after: Entry | None) -> None:
+        """Put what an entry stands for in its place, or nothing: it was not what it was thought to be.
+
+        Everybody is told where the definition differs.
+        """
+        if self._found.get(before.key) is not before:
+            return
+        if after is None:
+            del self._found[before.key]
+            self.touch()
+            return
+        after.order, after.enabled = before.order, before.enabled
+        self._found[before.key] = after
+        if after.definition == before.definition:
+            self._served = None
+        else:
+            self.touch()
+
+    def mount(self, key: Any, entries: Callable[[], Iterable[Entry]] | None) -> None:
+        """Serve what `entries` gives at any time beside what is registered here, until None takes its place."""
+        if entries is None:
+            del self._mounted[key]
+        else:
+            self._mounted[key] = entries
+        self.touch()
 
     def touch(self) -> None:
         """Something about the entries changed: forget the pages, and tell everyone."""
         self._served = None
         self._pages.clear()
+        self._listings.clear()
         self._changed(self)
 
     # --- its pages
@@ -257,35 +227,59 @@ class Shelf:
         Raises:
             ProtocolError: The cursor is not one of ours (utilities/pagination, "Error Handling").
         """
-        entries = self.entries
-        seen = None
-        if self._restricted:
-            entries = {entry.key: entry for entry in self.seen_by(call.principal)}
-            seen, scope = frozenset(entries), "private"
+        entries, seen = self._seen(call.principal)
+        if seen is not None:
+            scope = "private"
         key = (call.revision.name, cursor, seen, scope, ttl_ms, members)
         page = self._pages.get(key)
         if page is None:
             if len(self._pages) >= _PAGES_KEPT:
                 self._pages.clear()
-            page = self._pages[key] = self._splice(
-                call.revision, list(entries.values()), cursor, members, scope, ttl_ms
-            )
+            cut = self._cut(list(entries.values()), cursor, call.revision)
+            page = self._pages[key] = self._splice(call.revision, cut, members, scope, ttl_ms)
         return page
 
-    def _splice(
-        self,
-        revision: Revision,
-        entries: list[Entry],
-        cursor: str | None,
-        members: bytes,
-        scope: CacheScope,
-        ttl_ms: int,
-    ) -> bytes:
+    def listing(self, call: Call, cursor: str | None, *, page: bytes, make: Callable[..., Any]) -> Any:
+        """A page as a typed value, for those who want to look at it. Its JSON stays with it.
+
+        Args:
+            call: Who asks.
+            cursor: Where the page begins.
+            page: The same page as JSON.
+            make: The type of the result.
+        """
+        listing = self._listings.get(page)
+        if listing is None:
+            if len(self._listings) >= _PAGES_KEPT:
+                self._listings.clear()
+            shown, more = self._cut(list(self._seen(call.principal)[0].values()), cursor, call.revision)
+            following = self._cursor(shown[-1]) if more else None
+            definitions = tuple(entry.definition for entry in shown)
+            listing = make(**{self.field: definitions, "next_cursor": following})
+            listing.__dict__["spliced"] = page
+            self._listings[page] = listing
+        return listing
+
+    def _seen(self, principal: Principal | None) -> tuple[dict[str, Entry], frozenset[str] | None]:
+        """What a caller may see, and the keys of it where callers see different things."""
+        entries = self.entries
+        if not self._restricted:
+            return entries, None
+        entries = {entry.key: entry for entry in self.seen_by(principal)}
+        return entries, frozenset(entries)
+
+    def _cut(self, entries: list[Entry], cursor: str | None, revision: Revision) -> tuple[list[Entry], bool]:
+        """The entries of a page, and whether more follow."""
         if cursor is not None:
             start = self._start(cursor, revision)
             entries = [entry for entry in entries if entry.order > start]
         size = self.page_size or len(entries)
-        shown, more = entries[:size], len(entries) > size
+        return entries[:size], len(entries) > size
+
+    def _splice(
+        self, revision: Revision, cut: tuple[list[Entry], bool], members: bytes, scope: CacheScope, ttl_ms: int
+    ) -> bytes:
+        shown, more = cut
         parts = [b'"%b":[%b]' % (self.member.encode(), b",".join(entry.fragment(revision) for entry in shown))]
         if members:
             parts.insert(0, members)
@@ -352,3 +346,11 @@ class Catalog:
             if (values := entry.template.match(uri)) is not None
         )
         return max(matches, key=lambda match: match[0].template.specificity, default=None)
+
+    def hides(self, principal: Principal | None, uri: str) -> bool:
+        """Whether a URI names something that this caller may not see."""
+        return self.resource(uri, principal) is None and self._is_there(uri)
+
+    def _is_there(self, uri: str) -> bool:
+        templates = self.templates.entries.values()
+        return uri in self.resources.entries or any(entry.template.match(uri) is not None for entry in templates)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+import typing
+from typing import TYPE_CHECKING, Any, Generic
 
 import msgspec
 from msgspec import Raw, Struct
@@ -26,12 +27,20 @@ from mcprelay.wire.params import MessageParams, ProgressParams
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    # With a default, so that a plain `Context` is complete to a type checker. Only they need it.
+    from typing_extensions import TypeVar
+
     from mcprelay.server import Server
     from mcprelay.server.call import Call, HttpRequest, Principal
     from mcprelay.server.resume import Interview
     from mcprelay.types import ClientCapabilities, Implementation, LogLevel, Meta, RequestId
+    from mcprelay.wire.trace import TraceContext
 
-T = TypeVar("T")
+    StateT = TypeVar("StateT", default=Any)
+else:
+    StateT = typing.TypeVar("StateT")
+
+T = typing.TypeVar("T")
 _SEVERITY = {level: index for index, level in enumerate(LOG_LEVELS)}
 _decode_elicit = msgspec.json.Decoder(ElicitResult).decode
 _decode_sampling = msgspec.json.Decoder(SamplingResult).decode
@@ -69,8 +78,9 @@ class Elicited(Struct, Generic[T], frozen=True):
         return self.content  # type: ignore[return-value]
 
 
-class Context:
-    """The request that a handler works on. Declare a parameter of this type anywhere in the signature to get it.
+class Context(Generic[StateT]):
+    """The request that a handler works on. Declare a parameter of this type anywhere in the signature to get it, as
+    `Context[Tenant]` where `Server(context=…)` makes a `Tenant`.
 
     `progress`, `log` and what they are made of may be called from any thread. Asking (`elicit`, `sample`, `roots`)
     is for `async def` handlers.
@@ -128,9 +138,21 @@ class Context:
         return self._call.http
 
     @property
-    def state(self) -> Any:
-        """What `Server(context=…)` made for this request."""
-        return self._call.state
+    def state(self) -> StateT:
+        """What `Server(context=…)` made for this request; on other transports than HTTP the value that the connection
+        was given.
+        """
+        return self._call.state  # type: ignore[no-any-return]
+
+    @property
+    def lifespan(self) -> Any:
+        """What the server's lifespan gave when it was entered."""
+        return self._server.life.value
+
+    @property
+    def trace(self) -> TraceContext | None:
+        """Where the request stands in the client's trace, if it said so."""
+        return self._call.trace
 
     @property
     def cancelled(self) -> bool:

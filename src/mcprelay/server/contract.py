@@ -5,38 +5,49 @@ The handler is compiled like any other, with one argument; what is published and
 
 from __future__ import annotations
 
-import inspect
-from typing import TYPE_CHECKING, Any
+import functools
+from typing import TYPE_CHECKING, Any, ForwardRef
 
 from msgspec import UNSET, Raw
 
 from mcprelay.errors import DefinitionError
-from mcprelay.server.catalog import Entry
-from mcprelay.server.element import attach, injects, misfit
-from mcprelay.server.handler import Handler
+from mcprelay.server.element import Taken, attach, injects, misfit
+from mcprelay.server.entry import Entry
 from mcprelay.server.output import output_of
 from mcprelay.server.report import ArgumentError, ArgumentsInvalid
-from mcprelay.server.shape.scope import scope_of_function
+from mcprelay.server.shape.scope import Scope
 from mcprelay.server.shape.walk import Walk
-from mcprelay.server.signature import Compiled, compile_call
+from mcprelay.server.target import target_of
 from mcprelay.types import Tool
 from mcprelay.wire import mirror
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
+    from mcprelay.auth.principal import Principal
     from mcprelay.contract import Contract
     from mcprelay.server import Server
     from mcprelay.server.call import Call
+    from mcprelay.server.signature import Compiled
 
 
-def contract_entry(server: Server, contract: Contract[Any, Any], function: Any, *, inline: bool = False) -> Entry:
+def contract_entry(
+    server: Server,
+    contract: Contract[Any, Any],
+    function: Any,
+    *,
+    inline: bool = False,
+    tags: Iterable[str] = (),
+    visible: Callable[[Principal | None], bool] | None = None,
+    requires: Iterable[str] = (),
+) -> Entry:
     """The tool that a contract describes, handled by a function of one value (and what is injected).
 
     Raises:
         DefinitionError: The function takes another number of values, or the contract's input is no object.
     """
-    compiled = compile_call(function, kind="tool", name=contract.name, strict=server.strict, injects=injects)
+    taken = Taken(_typed(function, contract), kind="tool", name=contract.name, strict=server.strict)
+    compiled = taken.compiled
     if len(compiled.keys) != 1:
         raise DefinitionError(
             f"the handler of {contract.name!r} ({compiled.place}) takes {len(compiled.keys)} values; a contract's"
@@ -44,7 +55,8 @@ def contract_entry(server: Server, contract: Contract[Any, Any], function: Any, 
         )
     key = compiled.keys[0]
     schema = _inner(compiled.input_schema, key, contract)
-    output = output_of(contract.output, scope_of_function(inspect.unwrap(function), {}), Walk(strict=False), description=None)
+    scope = Scope({}, local={}, qualname="")
+    output = output_of(contract.output, scope, Walk(strict=False), description=None)
     definition = Tool(
         name=contract.name,
         title=contract.title,
@@ -55,8 +67,8 @@ def contract_entry(server: Server, contract: Contract[Any, Any], function: Any, 
         icons=contract.icons,
         meta=contract.meta,
     )
-    attach(function, definition)
-    handler = Handler(server, compiled, inline=inline)
+    attach(function[0] if isinstance(function, tuple) else function, definition)
+    handler = taken.handler(server, inline=inline)
 
     async def answer(call: Call) -> Any:
         try:
@@ -71,8 +83,52 @@ def contract_entry(server: Server, contract: Contract[Any, Any], function: Any, 
         answer,
         function=function,
         place=compiled.place,
+        visible=visible,
+        requires=requires,
         header_params=mirror.params_of(schema),
+        tags=tags,
     )
+
+
+def _typed(function: Any, contract: Contract[Any, Any]) -> Any:
+    """The handler, taking the contract's input where its own annotation says less.
+
+    Raises:
+        DefinitionError: Its own annotation says something else.
+    """
+    if isinstance(function, (tuple, type)):
+        return function
+    target = target_of(function, name=contract.name)
+    parameters = list(target.signature.parameters.values())
+    for at, parameter in enumerate(parameters):
+        annotation = parameter.annotation
+        while isinstance(annotation, (str, ForwardRef)):
+            annotation = target.scope.resolve(annotation)
+        if injects(parameter.name, annotation) is not None:
+            continue
+        if annotation is contract.input:
+            return function
+        if (
+            isinstance(annotation, type)
+            and annotation is not parameter.empty
+            and not _takes(annotation, contract.input)
+        ):
+            raise DefinitionError(
+                f"the handler of {contract.name!r} ({target.place}) takes a {annotation.__name__}, and the contract's"
+                f" input is {contract.input.__name__}"
+            )
+        parameters[at] = parameter.replace(annotation=contract.input)
+        typed: Any = functools.partial(function)
+        typed.__signature__ = target.signature.replace(parameters=parameters)
+        return typed
+    return function
+
+
+def _takes(annotation: type, given: Any) -> bool:
+    try:
+        return issubclass(given, annotation)
+    except TypeError:
+        return True
 
 
 def _decoded(compiled: Compiled, key: str, arguments: Any) -> Any:

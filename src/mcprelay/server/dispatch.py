@@ -7,8 +7,9 @@ cancellation passes through it. Nothing here knows a socket.
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
+from functools import partial
+from logging import INFO
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -25,6 +26,8 @@ from mcprelay.errors import (
 )
 from mcprelay.revisions import Fault, Feature
 from mcprelay.server.call import Answer
+from mcprelay.server.event import LimitHit, Refusal
+from mcprelay.server.observation import Listening, handled, observed
 from mcprelay.server.subscription import Listener, notice
 from mcprelay.types import (
     Cacheable,
@@ -34,6 +37,10 @@ from mcprelay.types import (
     EmptyResult,
     InitializeResult,
     InputRequiredResult,
+    ListPromptsResult,
+    ListResourcesResult,
+    ListResourceTemplatesResult,
+    ListToolsResult,
     SubscriptionFilter,
     Text,
     ToolResult,
@@ -42,17 +49,17 @@ from mcprelay.wire import jsonrpc
 from mcprelay.wire.params import SERVER_INFO, SUBSCRIPTION_ID, AcknowledgedParams
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterable
 
     from mcprelay.revisions import Revision
     from mcprelay.server import Server
     from mcprelay.server.call import Call
     from mcprelay.server.catalog import Shelf
+    from mcprelay.server.subscription import Change
 
     Outcome = Any
     CallNext = Callable[[Call], Awaitable[Outcome]]
-
-logger = logging.getLogger("mcprelay.server")
+    Middleware = Callable[[Call, CallNext], Awaitable[Outcome]]
 
 _COMPLETIONS_SHOWN = 100
 _GATES = {
@@ -69,6 +76,14 @@ _GATES = {
     "logging/setLevel": "logging",
 }
 """The capability that a server must have declared to be asked this."""
+
+_LISTS: dict[type, str] = {
+    ListToolsResult: "tools",
+    ListResourcesResult: "resources",
+    ListResourceTemplatesResult: "resource_templates",
+    ListPromptsResult: "prompts",
+}
+"""The results that are lists, and the member that holds their items."""
 
 _COMPLETE = b'"resultType":"complete"'
 _INPUT_REQUIRED = b'"resultType":"input_required"'
@@ -93,13 +108,17 @@ class Dispatcher:
     def __init__(self, server: Server) -> None:
         self._server = server
         self._catalog = server.catalog
+        self._declared = server.declared
+        self._events = server.events
+        self._log = server.logger
         self._faces: dict[str, Face] = {}
+        self._layered = False
         self._routes: dict[str, CallNext] = {
             "tools/call": self._call_tool,
-            "tools/list": self._list(server.catalog.tools),
-            "resources/list": self._list(server.catalog.resources),
-            "resources/templates/list": self._list(server.catalog.templates),
-            "prompts/list": self._list(server.catalog.prompts),
+            "tools/list": self._list(server.catalog.tools, ListToolsResult),
+            "resources/list": self._list(server.catalog.resources, ListResourcesResult),
+            "resources/templates/list": self._list(server.catalog.templates, ListResourceTemplatesResult),
+            "prompts/list": self._list(server.catalog.prompts, ListPromptsResult),
             "resources/read": self._read_resource,
             "prompts/get": self._get_prompt,
             "completion/complete": self._complete,
@@ -111,27 +130,32 @@ class Dispatcher:
             "resources/subscribe": self._subscribe,
             "resources/unsubscribe": self._unsubscribe,
         }
-        self._chain: CallNext = self._route
+        self.chain: CallNext = self._route
+        """Middleware and route: from a call to its outcome, which is not shaped and encoded yet."""
 
-    def compose(self, middleware: list[Callable[[Call, CallNext], Awaitable[Outcome]]]) -> None:
+    def compose(self, middleware: Iterable[Middleware]) -> None:
         """Put middleware around every call, the first outermost. Done once, when a server starts."""
+        layers = list(middleware)
+        self._layered = bool(layers)
         chain: CallNext = self._route
-        for layer in reversed(middleware):
-            chain = _layered(layer, chain)
-        self._chain = chain
+        for layer in reversed(layers):
+            chain = _around(layer, chain)
+        self.chain = chain
 
     async def _route(self, call: Call) -> Outcome:
         name = call.method.name
         capability = _GATES.get(name)
-        if capability is not None and getattr(self._server.capabilities, capability) is None:
+        if capability is not None and getattr(self._declared.current or self._declared.now, capability) is None:
             why = f"Method not found: {name} (this server has no {capability})"
             raise ProtocolError(call.revision.code(Fault.METHOD_NOT_FOUND), why)
         return await self._routes[name](call)
 
     async def handle(self, call: Call) -> Answer:
         """The answer to a call. Raises nothing but `asyncio.CancelledError`."""
+        if (self._events.observers or self._events.logged(INFO)) and not call.observed:
+            return await observed(self._events, call, self.handle)
         try:
-            outcome = await self._chain(call)
+            outcome = await self.chain(call)
             result = outcome if type(outcome) is bytes else self._encode(call.revision, outcome)
         except asyncio.CancelledError:
             raise
@@ -153,8 +177,11 @@ class Dispatcher:
         face = self.face(revision)
         members = face.input_required if type(result) is InputRequiredResult else face.complete
         if isinstance(result, Cacheable):
+            spliced = result.__dict__.get("spliced")
+            if spliced is not None:
+                return spliced  # type: ignore[no-any-return]
             result = self._hinted(revision, result)
-        result = revision.shape(result)
+        result = _shaped(revision, result)
         if result.meta is not None and face.info is not None:
             result = msgspec.structs.replace(result, meta={SERVER_INFO: face.info, **result.meta})
             members = members.partition(b',"_meta"')[0]
@@ -170,6 +197,10 @@ class Dispatcher:
     def _failed(self, call: Call, error: Exception) -> Answer:
         revision = call.revision
         data = None
+        if isinstance(error, ToolError) and call.method.name == "tools/call":  # raised by middleware
+            return Answer(jsonrpc.response(call.id, self._encode(revision, _tool_failure(error))))
+        if isinstance(error, LimitExceeded):
+            self._events.emit(LimitHit(limit=error.limit, allowed=error.allowed))
         if isinstance(error, ProtocolError):
             code, message, data = error.code, error.message, error.data
         elif isinstance(error, ResourceNotFound):
@@ -183,14 +214,14 @@ class Dispatcher:
         try:
             return Answer(jsonrpc.refusal(call.id, code, message, data), code)
         except (TypeError, ValueError):
-            logger.exception("the data of a ProtocolError cannot be encoded")
+            self._log.exception("the data of a ProtocolError cannot be encoded")
             return Answer(jsonrpc.refusal(call.id, code, message), code)
 
     def conceal(self, call: Call, error: BaseException) -> str:
         """A text for the client that gives nothing away, with a reference to what the log says."""
         reference = os.urandom(4).hex()
         what = f"{call.method.name} {call.target}" if call.target else call.method.name
-        logger.error("%s failed (reference %s)", what, reference, exc_info=error)
+        self._log.error("%s failed (reference %s)", what, reference, exc_info=error)
         return f"Internal error while answering {what} (reference {reference}: see the server's log)"
 
     # --- tools, resources, prompts
@@ -198,8 +229,10 @@ class Dispatcher:
     async def _call_tool(self, call: Call) -> Outcome:
         entry = self._catalog.tools.get(call.params.name, call.principal)
         if entry is None:
-            raise ProtocolError(call.revision.code(Fault.INVALID_PARAMS), f"Unknown tool: {call.params.name}")
+            raise self._unknown(call, f"Unknown tool: {call.params.name}")
         try:
+            if call.observed:
+                return await handled(self._events, call, entry, entry.run(call))
             return await entry.run(call)
         except ToolError as error:
             return _tool_failure(error)
@@ -209,27 +242,45 @@ class Dispatcher:
             return self._tool_broke(call, error)
 
     def _tool_broke(self, call: Call, error: Exception) -> ToolResult:
+        if isinstance(error, LimitExceeded):
+            self._events.emit(LimitHit(limit=error.limit, allowed=error.allowed))
         text = str(error) if isinstance(error, LimitExceeded) else self.conceal(call, error)
         return ToolResult(content=(Text(text),), is_error=True)
+
+    def _unknown(self, call: Call, why: str) -> ProtocolError:
+        """The refusal of a call for what is not there, or not for this caller."""
+        code = call.revision.code(Fault.INVALID_PARAMS)
+        self._refused(call, code)
+        return ProtocolError(code, why)
+
+    def _refused(self, call: Call, code: int) -> None:
+        if call.observed:
+            self._events.emit(Refusal(reason="unknown_target", code=code))
 
     async def _read_resource(self, call: Call) -> Outcome:
         found = self._catalog.resource(call.params.uri, call.principal)
         if found is None:
+            self._refused(call, call.revision.code(Fault.RESOURCE_NOT_FOUND))
             raise ResourceNotFound(call.params.uri)
         entry, values = found
+        if call.observed:
+            return await handled(self._events, call, entry, entry.run(call, values))
         return await entry.run(call, values)
 
     async def _get_prompt(self, call: Call) -> Outcome:
         entry = self._catalog.prompts.get(call.params.name, call.principal)
         if entry is None:
-            raise ProtocolError(call.revision.code(Fault.INVALID_PARAMS), f"Unknown prompt: {call.params.name}")
+            raise self._unknown(call, f"Unknown prompt: {call.params.name}")
+        if call.observed:
+            return await handled(self._events, call, entry, entry.run(call))
         return await entry.run(call)
 
-    def _list(self, shelf: Shelf) -> CallNext:
-        async def page(call: Call) -> bytes:
-            server = self._server
+    def _list(self, shelf: Shelf, make: type) -> CallNext:
+        async def page(call: Call) -> Outcome:
+            server, cursor = self._server, call.params.cursor
             members = self.face(call.revision).complete
-            return shelf.page(call, call.params.cursor, members=members, scope=server.cache_scope, ttl_ms=server.ttl_ms)
+            spliced = shelf.page(call, cursor, members=members, scope=server.cache_scope, ttl_ms=server.ttl_ms)
+            return shelf.listing(call, cursor, page=spliced, make=make) if self._layered else spliced
 
         return page
 
@@ -244,13 +295,14 @@ class Dispatcher:
             why = f"Invalid params: ref.type is ref/prompt or ref/resource, not {reference.type!r}"
             raise ProtocolError(call.revision.code(Fault.INVALID_PARAMS), why)
         if entry is None:
-            why = f"Unknown reference: {reference.name or reference.uri}"
-            raise ProtocolError(call.revision.code(Fault.INVALID_PARAMS), why)
+            raise self._unknown(call, f"Unknown reference: {reference.name or reference.uri}")
         source = entry.completions.get(call.params.argument.name)
         if source is None:
             return CompleteResult(completion=Completion(values=()))
         filled = dict((call.params.context and call.params.context.arguments) or {})
         values = await source(call, call.params.argument.value, filled)
+        if isinstance(values, (CompleteResult, bytes)):
+            return values
         shown = tuple(values[:_COMPLETIONS_SHOWN])
         return CompleteResult(completion=Completion(values=shown, total=len(values), has_more=len(values) > len(shown)))
 
@@ -260,7 +312,7 @@ class Dispatcher:
         server = self._server
         return DiscoverResult(
             supported_versions=tuple(revision.name for revision in server.revisions),
-            capabilities=server.capabilities_in(call.revision),
+            capabilities=server.declared.shaped(call.revision),
             instructions=server.instructions,
         )
 
@@ -268,7 +320,9 @@ class Dispatcher:
         """Acknowledge first, then tell what changes until either side ends it (patterns/subscriptions)."""
         honored = self._honored(call.params.notifications)
         meta = jsonrpc.encode({SUBSCRIPTION_ID: call.id})
-        listener = Listener.of(honored)
+        listener = CallerListener.of(honored)
+        listener.hides = partial(self._catalog.hides, call.principal) if honored.resource_subscriptions else None
+        listening = Listening(self._events, honored) if call.observed else None
         changes = self._server.changes
         changes.add(listener)
         try:
@@ -280,6 +334,8 @@ class Dispatcher:
                 await call.link.drain()
         finally:
             changes.discard(listener)
+            if listening is not None:
+                listening.close()
         return EmptyResult(meta={SUBSCRIPTION_ID: call.id})
 
     def _honored(self, wanted: SubscriptionFilter) -> SubscriptionFilter:
@@ -299,7 +355,7 @@ class Dispatcher:
         server = self._server
         return InitializeResult(
             protocol_version=call.revision.name,
-            capabilities=server.capabilities_in(call.revision),
+            capabilities=server.declared.shaped(call.revision),
             server_info=call.revision.shape(server.info),
             instructions=server.instructions,
         )
@@ -314,8 +370,9 @@ class Dispatcher:
     async def _subscribe(self, call: Call) -> Outcome:
         session = call.session
         assert session is not None, "only sessions subscribe"  # noqa: S101 - the transport's promise
-        if call.params.uri not in session.subscriptions:
-            session.subscriptions.append(call.params.uri)
+        uri = call.params.uri
+        if uri not in session.subscriptions and not self._catalog.hides(call.principal, uri):
+            session.subscriptions.append(uri)
         return EmptyResult()
 
     async def _unsubscribe(self, call: Call) -> Outcome:
@@ -326,11 +383,31 @@ class Dispatcher:
         return EmptyResult()
 
 
-def _layered(layer: Callable[[Call, CallNext], Awaitable[Outcome]], inner: CallNext) -> CallNext:
+class CallerListener(Listener):
+    """A listener that hears nothing of resources that its caller may not see."""
+
+    __slots__ = ("hides",)
+    hides: Callable[[str], bool] | None
+
+    def wants(self, change: Change) -> bool:
+        """Whether it asked to hear of that, and may."""
+        return super().wants(change) and (self.hides is None or change[1] is None or not self.hides(change[1]))
+
+
+def _around(layer: Middleware, inner: CallNext) -> CallNext:
     async def around(call: Call) -> Outcome:
         return await layer(call, inner)
 
     return around
+
+
+def _shaped(revision: Revision, result: Any) -> Any:
+    """A result as a revision has it. The items of a list are shaped one by one."""
+    member = _LISTS.get(type(result))
+    if member is not None:
+        items = tuple(map(revision.shape, getattr(result, member)))
+        result = msgspec.structs.replace(result, **{member: items})
+    return revision.shape(result)
 
 
 def _tool_failure(error: ToolError) -> ToolResult:

@@ -1,49 +1,91 @@
 """From a function to an entry of the catalog: its definition, and what answers a call for it.
 
-The signature compiler says what a callable takes and gives, `handler` runs it; this module adds what registration says.
+The signature compiler says what a callable takes and gives, `handler` runs it; this module adds what registration says
+of tools and prompts, and `address` what it says of resources.
 """
 
 from __future__ import annotations
 
 import contextlib
+import inspect
 import re
 from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
-from msgspec.structs import replace
 
 from mcprelay.errors import DefinitionError, ProtocolError
 from mcprelay.revisions import Fault, Feature
-from mcprelay.server.catalog import Entry
-from mcprelay.server.contents import resource_result
 from mcprelay.server.depends import provider_of
+from mcprelay.server.entry import Entry
 from mcprelay.server.handler import Handler
 from mcprelay.server.messages import prompt_result
 from mcprelay.server.report import ArgumentsInvalid
 from mcprelay.server.signature import Compiled, compile_call
-from mcprelay.types import (
-    Prompt,
-    Resource,
-    ResourceTemplate,
-    Text,
-    Tool,
-    ToolAnnotations,
-    ToolResult,
-)
-from mcprelay.wire import mirror, uri
+from mcprelay.types import Prompt, Text, Tool, ToolAnnotations, ToolResult
+from mcprelay.wire import mirror
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
+    from mcprelay.auth.principal import Principal
     from mcprelay.server import Server
-    from mcprelay.server.call import Call, Principal
+    from mcprelay.server.call import Call
     from mcprelay.server.schema import Schema
-    from mcprelay.types import Annotations, CacheScope, Icon, Meta
+    from mcprelay.types import Icon, Meta
 
 ERRORS = "mcprelay.dev/errors"
 """The `_meta` key under which a tool error lists the arguments that do not fit."""
 
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+
+
+class Taken:
+    """A handler as it was given, compiled: a callable, a class with `__call__`, or `(Class, "method")`.
+
+    Args:
+        function: What was given.
+        options: The options of the compiler.
+    """
+
+    def __init__(self, function: Any, **options: Any) -> None:
+        self.function = function
+        self._owner: type | None = None
+        self._method = "__call__"
+        if isinstance(function, tuple):
+            self._take_method(function)
+        self.compiled: Compiled = compile_call(self.function, owner=self._owner, injects=injects, **options)
+
+    def _take_method(self, given: tuple[Any, ...]) -> None:
+        if len(given) != 2 or not isinstance(given[1], str):
+            raise DefinitionError(f"a handler that is a tuple is (Class, 'method'), and not {given!r}")
+        owner, name = given
+        found = inspect.getattr_static(owner, name, None)
+        if found is None:
+            raise DefinitionError(f"{_named(owner)} has no method {name!r}{_suggestion(owner, name)}")
+        if not isinstance(owner, type) or isinstance(found, (staticmethod, classmethod)):
+            found = getattr(owner, name)
+        elif name == "__call__":
+            found = owner
+        else:
+            self._owner, self._method = owner, name
+        if not callable(found):
+            raise DefinitionError(f"{_named(owner)}.{name} is no method: it cannot be called")
+        self.function = found
+
+    def handler(self, server: Server, *, inline: bool) -> Handler:
+        """What runs it for a server."""
+        return Handler(server, self.compiled, inline=inline, method=self._method)
+
+
+def _named(owner: Any) -> str:
+    return getattr(owner, "__qualname__", None) or repr(owner)
+
+
+def _suggestion(owner: Any, name: str) -> str:
+    import difflib
+
+    close = difflib.get_close_matches(name, [each for each in dir(owner) if not each.startswith("__")], n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def injects(_name: str, annotation: Any) -> Any:
@@ -59,7 +101,7 @@ def attach(function: Any, definition: Any) -> None:
             target.__mcp__ = definition
 
 
-def _completions(compiled: Compiled) -> dict[str, Any]:
+def completions_of(compiled: Compiled) -> dict[str, Any]:
     """What completes each argument: `await source(call, typed, others)`."""
 
     def adapted(complete: Any) -> Callable[[Call, str, Mapping[str, str]], Awaitable[Sequence[str]]]:
@@ -98,15 +140,15 @@ def tool_entry(
     by_hand: bool = True,
 ) -> Entry:
     """A tool. See `Server.add_tool`."""
-    compiled = compile_call(
+    taken = Taken(
         function,
         kind="tool",
         name=name,
         strict=server.strict if strict is None else strict,
-        injects=injects,
         schema=schema,
         output_schema=UNSET if output_schema is None else output_schema,
     )
+    compiled = taken.compiled
     if not _TOOL_NAME.fullmatch(compiled.name):
         raise DefinitionError(
             f"{compiled.name!r} is no name for a tool ({compiled.place}): it takes 1 to 128 characters of"
@@ -128,11 +170,11 @@ def tool_entry(
         icons=tuple(icons) if icons else None,
         meta=meta,
     )
-    attach(function, definition)
+    attach(taken.function, definition)
     return Entry(
         compiled.name,
         definition,
-        _tool_runner(Handler(server, compiled, inline=inline), compiled),
+        _tool_runner(taken.handler(server, inline=inline), compiled),
         function=function,
         place=compiled.place,
         visible=visible,
@@ -160,182 +202,13 @@ def _tool_runner(handler: Handler, compiled: Compiled) -> Callable[[Call], Await
 def misfit(call: Call, error: ArgumentsInvalid) -> ToolResult:
     """Arguments that do not fit: for the model to read where the revision has it so, else a protocol error."""
     if not call.revision.has(Feature.TOOL_INPUT_ERRORS):
-        raise _invalid(call, error)
+        raise invalid(call, error)
     return ToolResult(content=(Text(str(error)),), is_error=True, meta={ERRORS: error.data()})
 
 
-def _invalid(call: Call, error: ArgumentsInvalid) -> ProtocolError:
+def invalid(call: Call, error: ArgumentsInvalid) -> ProtocolError:
+    """Arguments that do not fit, as a protocol error."""
     return ProtocolError(call.revision.code(Fault.INVALID_PARAMS), str(error), {"errors": error.data()})
-
-
-# --- resources
-
-
-def resource_entry(
-    server: Server,
-    address: str,
-    function: Any,
-    *,
-    name: str | None = None,
-    title: str | None = None,
-    description: str | None = None,
-    mime_type: str | None = None,
-    size: int | None = None,
-    annotations: Annotations | None = None,
-    icons: Sequence[Icon] | None = None,
-    meta: Meta | None = None,
-    ttl_ms: int | None = None,
-    cache_scope: CacheScope | None = None,
-    tags: Iterable[str] = (),
-    inline: bool = False,
-    visible: Callable[[Principal | None], bool] | None = None,
-    requires: Iterable[str] = (),
-    by_hand: bool = True,
-) -> Entry:
-    """A resource at a fixed URI. See `Server.add_resource`."""
-    wrong = uri.check_uri(address)
-    if wrong is not None:
-        raise DefinitionError(f"{address!r} is no URI: {wrong}")
-    compiled = compile_call(function, kind="resource", name=name, strict=server.strict, injects=injects)
-    surplus = [key for key in compiled.keys if key != "uri" and key in compiled.required]
-    if surplus:
-        raise DefinitionError(
-            f"the resource {address} ({compiled.place}) has no variable for the parameter {', '.join(surplus)}:"
-            f" put {{{surplus[0]}}} into the URI, or give the parameter a default"
-        )
-    definition = Resource(
-        uri=address,
-        name=compiled.name,
-        title=title,
-        description=description if description is not None else compiled.description,
-        mime_type=mime_type,
-        size=size,
-        annotations=annotations,
-        icons=tuple(icons) if icons else None,
-        meta=meta,
-    )
-    attach(function, definition)
-    handler = Handler(server, compiled, inline=inline)
-    return Entry(
-        address,
-        definition,
-        _resource_runner(handler, compiled, mime_type, meta, (ttl_ms, cache_scope)),
-        function=function,
-        place=compiled.place,
-        visible=visible,
-        requires=requires,
-        by_hand=by_hand,
-        tags=tags,
-    )
-
-
-def template_entry(
-    server: Server,
-    address: str,
-    function: Any,
-    *,
-    name: str | None = None,
-    title: str | None = None,
-    description: str | None = None,
-    mime_type: str | None = None,
-    annotations: Annotations | None = None,
-    meta: Meta | None = None,
-    match: Callable[[str], Mapping[str, Any] | None] | None = None,
-    ttl_ms: int | None = None,
-    cache_scope: CacheScope | None = None,
-    tags: Iterable[str] = (),
-    inline: bool = False,
-    visible: Callable[[Principal | None], bool] | None = None,
-    requires: Iterable[str] = (),
-    by_hand: bool = True,
-) -> Entry:
-    """A family of resources. See `Server.add_resource`."""
-    template = uri.Template(address)
-    compiled = compile_call(function, kind="resource", name=name, strict=server.strict, injects=injects)
-    if match is None:
-        _check_variables(address, template.variables, compiled)
-    definition = ResourceTemplate(
-        uri_template=address,
-        name=compiled.name,
-        title=title,
-        description=description if description is not None else compiled.description,
-        mime_type=mime_type,
-        annotations=annotations,
-        meta=meta,
-    )
-    attach(function, definition)
-    handler = Handler(server, compiled, inline=inline)
-    return Entry(
-        address,
-        definition,
-        _resource_runner(handler, compiled, mime_type, meta, (ttl_ms, cache_scope)),
-        function=function,
-        place=compiled.place,
-        visible=visible,
-        requires=requires,
-        by_hand=by_hand,
-        completions=_completions(compiled),
-        template=template if match is None else Matcher(template, match),
-        tags=tags,
-    )
-
-
-class Matcher:
-    """A template whose URIs a function recognizes."""
-
-    def __init__(self, template: Any, match: Callable[[str], Mapping[str, Any] | None]) -> None:
-        self.match = match
-        self.specificity = template.specificity
-
-
-def _check_variables(address: str, variables: Iterable[str], compiled: Compiled) -> None:
-    """The variables of a template and the parameters of its function are the same, `uri` and defaults aside."""
-    named = set(variables)
-    missing = sorted(compiled.required - named - {"uri"})
-    unused = [] if compiled.takes_others else sorted(named - set(compiled.keys))
-    if missing:
-        raise DefinitionError(
-            f"the template {address} ({compiled.place}) has no variable for the parameter {', '.join(missing)}"
-        )
-    if unused:
-        raise DefinitionError(
-            f"the template {address} has the variable {', '.join(unused)}, but its function ({compiled.place}) has no"
-            " parameter of that name"
-        )
-
-
-def _resource_runner(
-    handler: Handler,
-    compiled: Compiled,
-    mime_type: str | None,
-    meta: Meta | None,
-    freshness: tuple[int | None, CacheScope | None],
-) -> Callable[[Call, Mapping[str, Any]], Awaitable[Any]]:
-    wants_uri = "uri" in compiled.keys
-    ttl_ms, cache_scope = freshness
-
-    async def answer(call: Call, variables: Mapping[str, Any]) -> Any:
-        address = call.params.uri
-        given = {**variables, "uri": address} if wants_uri and "uri" not in variables else variables
-        try:
-            values = compiled.bind(given)
-        except ArgumentsInvalid as error:
-            raise _invalid(call, error) from None
-
-        def finish(value: Any) -> Any:
-            result = resource_result(value, uri=address, mime_type=mime_type, meta=meta)
-            return hinted(result, ttl_ms, cache_scope)
-
-        return await handler.run(call, values, finish)
-
-    return answer
-
-
-def hinted(result: Any, ttl_ms: int | None, cache_scope: CacheScope | None) -> Any:
-    """The result with the freshness that its registration says."""
-    if ttl_ms is None and cache_scope is None:
-        return result
-    return replace(result, ttl_ms=ttl_ms, cache_scope=cache_scope)
 
 
 # --- prompts
@@ -357,7 +230,10 @@ def prompt_entry(
     by_hand: bool = True,
 ) -> Entry:
     """A prompt. See `Server.add_prompt`."""
-    compiled = compile_call(function, kind="prompt", name=name, strict=server.strict, injects=injects)
+    taken = Taken(function, kind="prompt", name=name, strict=server.strict)
+    compiled = taken.compiled
+    if not compiled.name:
+        raise DefinitionError(f"a prompt needs a name that is not empty ({compiled.place}): give it one with name=")
     definition = Prompt(
         name=compiled.name,
         title=title,
@@ -366,8 +242,8 @@ def prompt_entry(
         icons=tuple(icons) if icons else None,
         meta=meta,
     )
-    attach(function, definition)
-    handler = Handler(server, compiled, inline=inline)
+    attach(taken.function, definition)
+    handler = taken.handler(server, inline=inline)
 
     def finish(value: Any) -> Any:
         return prompt_result(value, description=definition.description)
@@ -376,7 +252,7 @@ def prompt_entry(
         try:
             values = compiled.bind(call.params.arguments or {})
         except ArgumentsInvalid as error:
-            raise _invalid(call, error) from None
+            raise invalid(call, error) from None
         return await handler.run(call, values, finish)
 
     return Entry(
@@ -388,6 +264,6 @@ def prompt_entry(
         visible=visible,
         requires=requires,
         by_hand=by_hand,
-        completions=_completions(compiled),
+        completions=completions_of(compiled),
         tags=tags,
     )

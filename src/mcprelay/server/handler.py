@@ -23,42 +23,61 @@ if TYPE_CHECKING:
 
 
 class Handler:
-    """A compiled callable, ready to run for one server."""
+    """A compiled callable, ready to run for one server.
 
-    def __init__(self, server: Server, compiled: Compiled, *, inline: bool) -> None:
+    Args:
+        server: Whose handler it is.
+        compiled: What to run.
+        inline: Whether a `def` runs on the loop.
+        method: The method of the compiled callable's owner that is called.
+    """
+
+    def __init__(self, server: Server, compiled: Compiled, *, inline: bool, method: str = "__call__") -> None:
         self._server = server
         self._compiled = compiled
+        self._method = method
         self._on_loop = compiled.is_async or inline
         self._providers = tuple(injection.token for injection in compiled.injections)
         self._only_context = all(provider is provide_context for provider in self._providers)
         self._thunk = compiled.call if compiled.owner is None else None
 
     def _call(self) -> Any:
-        """The thunk; of a handler class, on the instance that the container makes."""
-        if self._thunk is None:
-            owner = self._compiled.owner
-            assert owner is not None, "a callable without an owner has a thunk"  # noqa: S101 - the compiler's promise
-            self._thunk = self._compiled.on(self._server.container.get(owner))
-        return self._thunk
+        """The thunk on the instance that the container makes of a handler class."""
+        owner, container = self._compiled.owner, self._server.container
+        assert owner is not None, "a callable without an owner has a thunk"  # noqa: S101 - the compiler's promise
+        thunk = self._compiled.on(container.get(owner), self._method)
+        if container.keeps:
+            self._thunk = thunk
+        return thunk
 
     async def run(self, call: Call, values: Any, finish: Finish) -> Any:
         """Run it, and make what it returned into a result while its dependencies are still open."""
         if not self._providers:
             return finish(await self._invoke(values, ()))
-        interview = Interview(call, self._server.state_keys)
-        context = Context(call, self._server, interview)
+        interview = Interview(call, call.keys or self._server.state_keys)
+        context: Context[Any] = Context(call, self._server, interview)
         if not self._on_loop:
             context.enter_thread(asyncio.get_running_loop())
 
         async def body() -> Any:
             if self._only_context:
                 return finish(await self._invoke(values, (context,) * len(self._providers)))
-            async with contextlib.AsyncExitStack() as stack:
+            return await self._with_dependencies(context, values, finish)
+
+        return await interview.run(body)
+
+    async def _with_dependencies(self, context: Context[Any], values: Any, finish: Finish) -> Any:
+        """Run it with what its dependencies give. One that swallows what the handler raised changes nothing."""
+        raised: list[BaseException] = []
+        async with contextlib.AsyncExitStack() as stack:
+            try:
                 scope = Scope(self._server, context, stack)
                 injected = tuple([await provider(scope) for provider in self._providers])
                 return finish(await self._invoke(values, injected))
-
-        return await interview.run(body)
+            except BaseException as error:
+                raised.append(error)
+                raise
+        raise raised[0]
 
     async def _invoke(self, values: Any, injected: tuple[Any, ...]) -> Any:
         function = self._thunk or self._call()

@@ -155,13 +155,25 @@ class Interview:
 
     async def _ask_back(self, request: InputRequest, decode: Callable[[Raw], Any]) -> Any:
         shaped = self.call.revision.shape(request)
-        result = await self.call.link.request(shaped.method, _encode(shaped.params or {}))
+        params = shaped.params or {}
+        if carried := self._trace():
+            params = {**params, "_meta": {**params.get("_meta", {}), **carried}}
+        result = await self.call.link.request(shaped.method, _encode(params))
         try:
             return decode(result)
         except (ValueError, msgspec.DecodeError) as error:
             code = self.call.revision.code(Fault.INVALID_PARAMS)
             why = f"The client's answer to {request.method} does not fit: {error}"
             raise ProtocolError(code, why) from None
+
+    def _trace(self) -> dict[str, str]:
+        """Where a question to the client stands in a trace: in the present span, else where the call itself stands."""
+        from mcprelay.server.telemetry import onward
+
+        carried = onward()
+        if not carried and (trace := self.call.trace) is not None:
+            carried = trace.members()
+        return carried
 
     async def _park(self, key: str, request: InputRequest) -> Any:
         """Wait for what only the next round can bring; the body is ended one loop turn later."""
