@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from mcprelay.ports import Channel
     from mcprelay.revisions import Revision
 
-_HASTY = ("send_nowait", "room", "congested", "handed", "lost")
-"""What a channel may have beyond the port (see `mcprelay.stdio.LineChannel`): then no task is needed to send."""
+_HASTY = ("attach", "send_nowait", "room", "congested", "handed", "lost")
+"""What a channel may have beyond the port (see `mcprelay.stdio.LineChannel`): then no task stands between it and us."""
 
 _ID_IN_HEAD = re.compile(rb'"id"\s*:\s*(\d{1,20})\s*[,}]')
 
@@ -68,8 +68,12 @@ class Line(Link):
         Raises:
             CallFailed: It speaks nothing that we do, or nothing at all.
         """
-        self._reader = self.loop.create_task(self._read())
         self._writer = self.loop.create_task(self._write())
+        if self._send_nowait is None:
+            self._reader = self.loop.create_task(self._read())
+        else:
+            channel: Any = self.channel
+            channel.attach(self._arrived)
         try:
             await self._agree()
         except BaseException:
@@ -312,6 +316,18 @@ class Line(Link):
                 break
             self._receive(data)
         await self._end()
+
+    def _arrived(self, item: bytes | LimitExceeded) -> None:
+        """The same without a task between: a message, one that was too long, or the end."""
+        if isinstance(item, LimitExceeded):
+            self._oversized(item)
+        elif item:
+            self._receive(item)
+        elif self.alive:
+            self._reason = self._ending()
+            self.alive = False
+            self._settle_all()
+            self._closing = asyncio.ensure_future(self._close())
 
     def _receive(self, data: bytes) -> None:
         message = jsonrpc.parse(data, depth=self.peer.depth)

@@ -27,7 +27,24 @@ class Pipe:
         self._size = 0
         self._reader: asyncio.Future[None] | None = None
         self._writers: deque[asyncio.Future[None]] = deque()
+        self._reading: Callable[[bytes], None] | None = None
         self.ended = False
+        self.put_in_all = 0
+
+    def attach(self, take: Callable[[bytes], None]) -> None:
+        """Hand each message to `take` as it is written, in place of `take()`, and `b""` once at the end."""
+        self._reading = take
+        while self._messages:
+            take(self._messages.popleft())
+        self._size = 0
+        self._next_writer()
+        if self.ended:
+            take(b"")
+
+    @property
+    def full(self) -> bool:
+        """Whether a writer has to wait."""
+        return not self.ended and (bool(self._writers) or self._size > self._buffered_bytes)
 
     async def take(self) -> bytes:
         """The next message, or `b""` at the end."""
@@ -43,18 +60,28 @@ class Pipe:
 
     async def put(self, data: bytes) -> None:
         """Hand a message over, once there is room for it; in the order of the calls."""
-        if not self.ended and (self._writers or self._size > self._buffered_bytes):
-            await self._room()
+        if self.full:
+            await self.room()
+        self.put_nowait(data)
+
+    def put_nowait(self, data: bytes) -> int:
+        """Hand a message over, whatever waits, and say how many were by now."""
         if self.ended:
             self._next_writer()
             raise NotSent("the channel is closed")
+        self.put_in_all += 1
+        if self._reading is not None:
+            self._reading(data)
+            return self.put_in_all
         self._messages.append(data)
         self._size += len(data)
         if self._reader is not None:
             _wake(self._reader)
         self._next_writer()
+        return self.put_in_all
 
-    async def _room(self) -> None:
+    async def room(self) -> None:
+        """Wait for one's turn to put."""
         turn = asyncio.get_running_loop().create_future()
         self._writers.append(turn)
         try:
@@ -72,7 +99,10 @@ class Pipe:
 
     def end(self) -> None:
         """Nothing more is written; what is there is still read."""
-        self.ended = True
+        if not self.ended:
+            self.ended = True
+            if self._reading is not None:
+                self._reading(b"")
         if self._reader is not None:
             _wake(self._reader)
         self._next_writer()
@@ -127,10 +157,43 @@ class ServedChannel:
             raise self._failure
         return data
 
+    def attach(self, take: Callable[[bytes], None]) -> None:
+        """Hand each message of the server to `take` as it comes, in place of `receive`."""
+        self._begin()
+        self._near.attach(take)
+
     async def send(self, data: bytes) -> None:
         """See `Channel`."""
         self._begin()
         await self._far.put(data)
+
+    def send_nowait(self, data: bytes) -> int:
+        """Send without regard to what waits already, and return the message's number, which counts from 1.
+
+        Raises:
+            NotSent: The server's end is gone.
+        """
+        return self._far.put_nowait(data)
+
+    async def room(self) -> None:
+        """Wait until `send` would not suspend."""
+        if self._far.full:
+            await self._far.room()
+
+    @property
+    def congested(self) -> bool:
+        """Whether `send` would suspend."""
+        return self._far.full
+
+    @property
+    def handed(self) -> int:
+        """How many messages the server's end has been given."""
+        return self._far.put_in_all
+
+    @property
+    def lost(self) -> str | None:
+        """Why nothing can be sent any more, or None."""
+        return "the server ended" if self._far.ended else None
 
     async def aclose(self) -> None:
         """See `Channel`. Returns when the server's end has let go of everything."""
@@ -144,7 +207,7 @@ def connect(server: Server, *, principal: Principal | None, http: HttpRequest | 
     """See `Server.connect`."""
 
     async def serve(far: MemoryChannel) -> None:
-        await server.start()
-        await Connection(server, far, principal=principal, http=http, state=state).serve()
+        async with server.life.held():
+            await Connection(server, far, principal=principal, http=http, state=state).serve()
 
     return ServedChannel(serve)

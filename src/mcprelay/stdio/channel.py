@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from typing import TYPE_CHECKING
 
 from mcprelay.errors import LocalFault, NotSent
 from mcprelay.stdio.line import MESSAGE_BYTES, Line, Splitter
 from mcprelay.stdio.outlet import HIGH_WATER, Outlet
 from mcprelay.stdio.source import Source, open_source
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 READ_AHEAD = 2**20
 """Bytes of complete messages that may wait to be received before reading pauses."""
@@ -24,7 +28,8 @@ FLUSH_SECONDS = 1.0
 class LineChannel:
     """A `Channel` over two descriptors, which belong to it from now on. One socket serves both ways if duplicated.
 
-    Beside the port it offers what a driver in a hurry needs: `send_nowait`, `room`, `handed` and `congested`.
+    Beside the port it offers what a driver in a hurry needs: `attach`, `send_nowait`, `room`, `congested`, `handed`
+    and `lost`.
     """
 
     def __init__(
@@ -38,6 +43,7 @@ class LineChannel:
         self._paused = False
         self._ended = False
         self._waiter: asyncio.Future[None] | None = None
+        self._take: Callable[[Line], None] | None = None
         self._closing: asyncio.Task[None] | None = None
         self._outlet = Outlet(writes, loop=self._loop, on_lost=self._output_lost, high_water=high_water)
         self._source: Source = open_source(reads, self._feed, loop=self._loop)
@@ -61,6 +67,17 @@ class LineChannel:
             return line
         raise line
 
+    def attach(self, take: Callable[[Line], None]) -> None:
+        """Hand every line to `take` as it comes, in place of `receive`: what came before first, `b""` once at the end.
+
+        A line that was too long is handed over as the `LineTooLong` that `receive` would raise. `take` must not raise.
+        """
+        self._take = take
+        while self._ready:
+            take(self._ready.popleft())
+        if self._ended:
+            take(b"")
+
     async def _arrival(self) -> None:
         if self._waiter is not None and not self._waiter.done():
             raise LocalFault("receive() is awaited by another task already")
@@ -80,6 +97,7 @@ class LineChannel:
             return
         if not chunk:
             self._ready += self._splitter.end()
+            self._hand_over()
             self._input_ended()
             return
         ready = self._ready
@@ -87,11 +105,19 @@ class LineChannel:
         if not ready:
             return
         self._outlet.eager = len(ready) == 1
+        if self._take is not None:
+            self._hand_over()
+            return
         self._held += len(chunk)
         if self._held > READ_AHEAD and not self._paused:
             self._paused = True
             self._source.pause()
         self._wake()
+
+    def _hand_over(self) -> None:
+        if self._take is not None:
+            while self._ready:
+                self._take(self._ready.popleft())
 
     def _input_ended(self) -> None:
         """The stream is over. A subclass may put the end off until it knows more."""
@@ -101,7 +127,10 @@ class LineChannel:
         """Nothing can be sent any more. A subclass may see that as the end of both ways."""
 
     def _end(self) -> None:
-        self._ended = True
+        if not self._ended:
+            self._ended = True
+            if self._take is not None:
+                self._take(b"")
         self._wake()
 
     def _wake(self) -> None:
