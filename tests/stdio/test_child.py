@@ -320,6 +320,14 @@ async def test_the_whole_group_ends():
     await gone(helper)
 
 
+async def test_those_that_a_child_leaves_behind_are_asked_before_they_are_killed(tmp_path):
+    told = tmp_path / "told"
+    helper = f"(trap 'echo told >{told}; exit' TERM; echo $$; while :; do sleep 0.01; done) &"
+    async with child(*SH, f"{helper} exec cat") as channel:
+        await channel.receive()
+    assert told.read_text() == "told\n"
+
+
 async def test_a_stubborn_helper_is_killed():
     async with child(*SH, "(trap '' TERM; while :; do sleep 1; done) & echo $!; exec cat") as channel:
         helper = int(await channel.receive())

@@ -69,8 +69,8 @@ def test_a_long_line_that_is_discarded_is_not_kept_in_memory():
     splitter = Splitter(limit=1000)
     for _ in range(1000):
         splitter.feed(b"x" * 10_000)
-    held = sum(map(len, splitter._kept)) + len(splitter._head or b"") + len(splitter._tail)
-    assert held <= 2 * EXCERPT
+        held = sum(map(len, splitter._kept)) + len(splitter._head or b"") + len(splitter._tail)
+        assert held <= 2 * EXCERPT
 
 
 def test_a_line_of_exactly_the_limit_passes_with_either_line_end():

@@ -18,9 +18,19 @@ def main(argv: list[str] | None = None) -> None:
         from mcprelay.stdio.descriptor import secure
 
         secure()
+    sys.exit(_run(words))
+
+
+def _run(words: list[str]) -> int:
+    if len(words) == 2 and words[0] == SERVE and not words[1].startswith("-"):
+        # What a client starts most often needs no parser, whose import takes longer than all the rest.
+        from mcprelay.cli.exit import ended
+        from mcprelay.cli.serve import serve_stdio
+
+        return ended(lambda: serve_stdio(words[1]), as_json=False)
     from mcprelay.cli.app import run
 
-    sys.exit(run(words))
+    return run(words)
 
 
 def _speaks_on_standard_streams(words: list[str]) -> bool:

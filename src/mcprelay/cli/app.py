@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import os
-import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import App, CycloptsError, Parameter
 
 from mcprelay import __version__
-from mcprelay.cli import show
-from mcprelay.cli.exit import Exit, explain
+from mcprelay.cli.exit import Exit, ended
 from mcprelay.cli.option import Options
 from mcprelay.cli.target import marked
+from mcprelay.errors import ConfigurationError
 
 _PLAIN = Options()
 
@@ -31,28 +29,16 @@ app = App(name="mcprelay", help=HELP, help_epilogue=CODES, version=__version__, 
 
 def run(words: list[str]) -> Exit:
     """Run a command line, and say how it ended."""
-    as_json = "--json" in words
+    return ended(lambda: _run(words), as_json="--json" in words)
+
+
+def _run(words: list[str]) -> Any:
     try:
         command, bound, _ = app.parse_args(_arranged(words), exit_on_error=False, print_error=False)
-        outcome = command(*bound.args, **bound.kwargs)
-        if inspect.iscoroutine(outcome):
-            outcome = asyncio.run(outcome)
-        sys.stdout.flush()
-        return outcome if isinstance(outcome, Exit) else Exit.DONE
-    except KeyboardInterrupt:
-        return Exit.INTERRUPTED
-    except BrokenPipeError:  # whoever read the answer has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return Exit.DONE
     except CycloptsError as error:
-        show.say(f"mcprelay: {' '.join(str(error).split())} (--help tells more)")
-        return Exit.USAGE
-    except Exception as error:
-        if os.environ.get("MCPRELAY_DEBUG"):
-            raise
-        failure = explain(error)
-        show.failed(failure, json=as_json)
-        return failure.code
+        raise ConfigurationError(f"{' '.join(str(error).split())} (--help tells more)") from error
+    outcome = command(*bound.args, **bound.kwargs)
+    return asyncio.run(outcome) if inspect.iscoroutine(outcome) else outcome
 
 
 def _arranged(words: list[str]) -> list[str]:

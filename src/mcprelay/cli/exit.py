@@ -6,11 +6,16 @@ Knows the exception tree. The codes are documented in the help of the command, a
 from __future__ import annotations
 
 import enum
-from typing import Any
+import os
+import sys
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from mcprelay.errors import CallFailed, ConfigurationError, Evidence, MCPRelayError, NeedsInput, ToolError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _LAST_LINES = 10
 
@@ -55,6 +60,27 @@ class Failure(Struct, frozen=True):
     code: Exit
     sentence: str
     facts: dict[str, Any]
+
+
+def ended(work: Callable[[], Any], *, as_json: bool) -> Exit:
+    """Do the work of a command, and say how it ended. With MCPRELAY_DEBUG set, failures are raised as they are."""
+    try:
+        outcome = work()
+        sys.stdout.flush()
+        return outcome if isinstance(outcome, Exit) else Exit.DONE
+    except KeyboardInterrupt:
+        return Exit.INTERRUPTED
+    except BrokenPipeError:  # whoever read the answer has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return Exit.DONE
+    except Exception as error:
+        if os.environ.get("MCPRELAY_DEBUG"):
+            raise
+        from mcprelay.cli import show
+
+        failure = explain(error)
+        show.failed(failure, json=as_json)
+        return failure.code
 
 
 def explain(error: Exception) -> Failure:

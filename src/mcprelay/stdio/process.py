@@ -48,7 +48,7 @@ class ProcessGroup:
         if self._members_left:
             try:
                 with suppress(PermissionError):  # macOS says so of a group of zombies
-                    os.killpg(self.pid, signum)
+                    _signal_group(self._leader, signum)
             except ProcessLookupError:
                 self._members_left = False
 
@@ -84,6 +84,15 @@ class ProcessGroup:
             # One that is stuck in the kernel is reaped by `subprocess` when it comes out.
             with suppress(subprocess.TimeoutExpired):
                 self.exit_code = self._leader.wait(REAP_SECONDS)
+
+
+def _signal_group(leader: subprocess.Popen[bytes], signum: int) -> None:
+    if hasattr(os, "killpg"):
+        os.killpg(leader.pid, signum)
+    elif leader.poll() is not None:
+        raise ProcessLookupError
+    elif signum:
+        leader.terminate()  # Windows knows no groups and no other signal
 
 
 def start(

@@ -1,0 +1,101 @@
+import os
+import sys
+
+import pytest
+
+from mcprelay.cli.option import Options
+from mcprelay.cli.target import _meaning, marked, open_client
+from mcprelay.errors import ConfigurationError, MCPRelayError
+
+PLAIN = Options()
+
+
+def test_a_url_is_an_address():
+    options = Options(token="t", header=("X-A: b", "X-C:d:e"))
+    assert _meaning("https://example.com/mcp", options) == (
+        "https://example.com/mcp",
+        {"auth": "t", "headers": {"X-A": "b", "X-C": "d:e"}},
+    )
+
+
+def test_what_stands_behind_two_dashes_is_a_command_word_by_word():
+    command = ["npx", "-y", "some server", "--flag=a b", "it's"]
+    assert _meaning(marked(command), PLAIN) == (command, {"env": {}})
+
+
+def test_a_file_is_served_by_a_process_of_its_own(monkeypatch, tmp_path):
+    monkeypatch.setenv("MINE", "1")
+    path = tmp_path / "server.py"
+    path.write_text("")
+    for target in (str(path), f"{path}:server"):
+        command, options = _meaning(target, Options(env=("GIVEN=2",)))
+        assert command == [sys.executable, "-m", "mcprelay.cli", "serve", target]
+        assert (options["env"]["MINE"], options["env"]["GIVEN"]) == ("1", "2")
+    assert _meaning("package.module:server", PLAIN)[0][-1] == "package.module:server"
+
+
+def test_variables_are_given_or_passed_on(monkeypatch):
+    monkeypatch.setenv("MINE", "1")
+    _, options = _meaning(marked(["server"]), Options(env=("MINE", "GIVEN=a=b")))
+    assert options["env"] == {"MINE": "1", "GIVEN": "a=b"}
+
+
+@pytest.mark.parametrize(
+    ("target", "options", "sentence"),
+    [
+        ("nowhere", PLAIN, "is no URL, no .py file and no module:server"),
+        ("no/such/file.py", PLAIN, "there is no file no/such/file.py"),
+        ("https://example.com", Options(header=("nonsense",)), "write it as 'Name: value'"),
+        (marked(["server"]), Options(env=("NO_SUCH_VARIABLE_X",)), "there is no such variable to pass on"),
+    ],
+)
+def test_what_means_nothing_is_told(monkeypatch, tmp_path, target, options, sentence):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigurationError) as caught:
+        open_client(target, options)
+    assert sentence in str(caught.value)
+
+
+def test_two_dashes_need_a_command():
+    with pytest.raises(ConfigurationError, match="after --"):
+        marked([])
+
+
+SETTINGS = """
+[servers.remote]
+url = "https://example.com/mcp"
+token = "${SECRET}"
+headers = { X-A = "b" }
+timeout = 60
+
+[servers.local]
+command = ["npx", "-y", "some-server"]
+env = { KEY = "${SECRET}" }
+inherit = ["MINE"]
+"""
+
+
+@pytest.fixture
+def settings_file(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SECRET", "s3cret")
+    monkeypatch.setenv("MINE", "1")
+    (tmp_path / "mcprelay.toml").write_text(SETTINGS)
+
+
+@pytest.mark.usefixtures("settings_file")
+def test_a_name_is_looked_up_in_the_settings_file():
+    assert _meaning("remote", PLAIN) == (
+        "https://example.com/mcp",
+        {"auth": "s3cret", "headers": {"X-A": "b"}, "request_timeout": 60.0},
+    )
+    command, options = _meaning("local", Options(timeout=5.0, env=("MORE=2",)))
+    assert command == ["npx", "-y", "some-server"]
+    assert options["env"] == {"MINE": os.environ["MINE"], "KEY": "s3cret", "MORE": "2"}
+    assert options["request_timeout"] == 5.0
+
+
+@pytest.mark.usefixtures("settings_file")
+def test_a_name_that_is_not_in_the_settings_file_is_told_with_those_that_are():
+    with pytest.raises(MCPRelayError, match=r"there is no server 'other'\. It has 'remote', 'local'"):
+        open_client("other", PLAIN)
