@@ -12,7 +12,7 @@ from __future__ import annotations
 import inspect
 import logging
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from urllib.parse import urlsplit
 
 import msgspec
@@ -59,9 +59,22 @@ class Attestation(Struct, frozen=True, kw_only=True):
     claims: dict[str, Any] = {}
 
 
-class Denied(Struct, frozen=True):
-    """A request that is not admitted: the HTTP status, a sentence, and the challenge for `WWW-Authenticate` if any."""
+Reason: TypeAlias = Literal[
+    "missing_token", "invalid_token", "wrong_resource", "insufficient_scope", "verifier_unavailable"
+]
 
+
+class Denied(Struct, frozen=True):
+    """A request that is not admitted.
+
+    Attributes:
+        reason: What is counted.
+        status: The HTTP status.
+        message: A sentence for the client.
+        challenge: The value of `WWW-Authenticate`, if there is one.
+    """
+
+    reason: Reason
     status: int
     message: str
     challenge: str | None = None
@@ -124,12 +137,14 @@ class Bearer:
         """Whether the bearer of this `Authorization` header may go on, and who it is. Raises nothing."""
         found = _CREDENTIALS.fullmatch(authorization) if authorization is not None else None
         if found is None:
-            return Denied(401, "This server needs a bearer token in the Authorization header.", self._challenge())
+            return Denied(
+                "missing_token", 401, "This server needs a bearer token in the Authorization header.", self._challenge()
+            )
         attested = await self._attested(found[1])
         if isinstance(attested, Denied):
             return attested
         if self._resource not in attested.audiences or (len(attested.audiences) > 1 and not self._shared):
-            return self._invalid("the token was issued for another resource")
+            return self._invalid("the token was issued for another resource", "wrong_resource")
         missing = [scope for scope in self._scopes if scope not in attested.scopes]
         if missing:
             return self.insufficient(missing)
@@ -144,16 +159,18 @@ class Bearer:
         except Exception as error:
             if not isinstance(error, VerifierUnavailable):
                 logger.exception("the token verifier failed")
-            return Denied(503, "The token cannot be verified at the moment; try again later.")
+            return Denied("verifier_unavailable", 503, "The token cannot be verified at the moment; try again later.")
 
     def insufficient(self, missing: Sequence[str]) -> Denied:
         """The refusal of a token that lacks scopes. It names all that are needed, so that the client asks once."""
         needed = " ".join(dict.fromkeys((*self._scopes, *missing)))
         message = f"The token lacks the scope {' '.join(missing)}."
-        return Denied(403, message, self._challenge(error="insufficient_scope", scope=needed))
+        return Denied("insufficient_scope", 403, message, self._challenge(error="insufficient_scope", scope=needed))
 
-    def _invalid(self, why: str) -> Denied:
-        return Denied(401, f"Invalid token: {why}.", self._challenge(error="invalid_token", error_description=why))
+    def _invalid(self, why: str, reason: Reason = "invalid_token") -> Denied:
+        return Denied(
+            reason, 401, f"Invalid token: {why}.", self._challenge(error="invalid_token", error_description=why)
+        )
 
     def _challenge(self, **members: str) -> str:
         members["resource_metadata"] = self.metadata_url

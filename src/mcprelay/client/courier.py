@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from mcprelay.client import failure
 from mcprelay.core.dialer import error_in, field_fault
@@ -37,6 +37,8 @@ class Refusal(Struct):
     headers: Mapping[str, str]
     body: bytes = b""
     error: ErrorObject | None = None
+    anonymous: bool = False
+    """The error names no request, so it is rather about the connection than about the call."""
 
 
 class Patience(Protocol):
@@ -145,7 +147,7 @@ async def _refusal(reply: Reply) -> Refusal:
         body = b""  # the status alone says enough
     envelope = error_in(body) if body else None
     error: Any = None if envelope is None else envelope.error
-    return Refusal(reply.status, reply.headers, body, error)
+    return Refusal(reply.status, reply.headers, body, error, envelope is not None and envelope.id is UNSET)
 
 
 def checked(fields: Mapping[str, str]) -> list[tuple[str, str]]:

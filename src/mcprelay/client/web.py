@@ -345,7 +345,8 @@ class Web(Link):
 
     def _failure(self, call: Call, refusal: Refusal, *, hint: str = "") -> CallFailed:
         call.evidence = Evidence.ANSWERED
-        if refusal.error is not None and refusal.status not in (401, 403):
+        busy = refusal.anonymous and (refusal.status == 429 or refusal.status >= 500)
+        if refusal.error is not None and refusal.status not in (401, 403) and not busy:
             return failure.remote(call, refusal.error)
         return failure.http(call, refusal.status, refusal.headers, refusal.body, hint=hint)
 

@@ -16,10 +16,11 @@ from mcprelay.core.endpoint import Endpoint
 from mcprelay.core.work import Exchange, Form, Handshake, Head, InSession, Notice, Refusal, Work
 from mcprelay.errors import LimitExceeded
 from mcprelay.revisions import Era
+from mcprelay.server.bearer import Door, metadata
 from mcprelay.server.call import Call
 from mcprelay.server.cors import Cors
 from mcprelay.server.eventlog import MemoryEventLog
-from mcprelay.server.exchange import ACCEPTED, JSON_HEADER, Arrival, ExchangeLink, Hangup, respond
+from mcprelay.server.exchange import ACCEPTED, JSON_HEADER, Arrival, ExchangeLink, Hangup, Load, respond
 from mcprelay.server.session import MemorySessions
 from mcprelay.server.sse_pair import SsePair, pair_message_refusal, pair_stream_refusal
 from mcprelay.server.stream import Pace
@@ -45,12 +46,12 @@ LISTEN = "subscriptions/listen"
 
 
 class Here:
-    """What the app keeps on one event loop: how many requests are worked on, and the conversations of sessions."""
+    """What the app keeps on one event loop."""
 
-    __slots__ = ("busy", "pair", "streamable")
+    __slots__ = ("load", "pair", "streamable")
 
-    def __init__(self, streamable: Streamable, pair: SsePair) -> None:
-        self.busy = 0
+    def __init__(self, load: Load, streamable: Streamable, pair: SsePair) -> None:
+        self.load = load
         self.streamable = streamable
         self.pair = pair
 
@@ -89,7 +90,7 @@ class App:
             sessions=server.sessions,
             header_params=server.catalog.header_params,
         )
-        self.admit = admit
+        self.admit = admit if admit is not None or server.auth is None else Door(server, server.auth)
         self._cors = Cors(self.endpoint.rules) if server.cors else None
         self._pace = Pace(limits.keep_alive, limits.stream_bytes)
         if server.session_store is None:
@@ -108,6 +109,8 @@ class App:
         """What is at which path, below the mount."""
         root = "/" + path.strip("/")
         routes: dict[str, Route] = dict.fromkeys(("", "/", root, root.rstrip("/") + "/"), self._endpoint)
+        if self._server.auth is not None:
+            routes[self._server.auth.metadata_path] = self._metadata
         if sse_path is None or not any(revision.era is Era.HANDSHAKE for revision in self._server.revisions):
             return routes
         for prefix in dict.fromkeys(("", root.rstrip("/"))):
@@ -153,8 +156,11 @@ class App:
         if loop is not self._loop or self._here is None:
             here = self._loops.get(loop)
             if here is None:
-                streamable = Streamable(self._server, self.endpoint, self._store, self._log, self._pace)
-                here = self._loops[loop] = Here(streamable, SsePair(self._server, self._pace))
+                here = self._loops[loop] = Here(
+                    Load(self._limits.concurrent_requests, self._limits.detached_calls),
+                    Streamable(self._server, self.endpoint, self._store, self._log, self._pace),
+                    SsePair(self._server, self._pace),
+                )
             self._loop, self._here = loop, here
         return self._here
 
@@ -198,6 +204,11 @@ class App:
         else:
             await self.here().streamable.carry_out(work, arrival)
 
+    async def _metadata(self, _scope: Scope, head: Head, _receive: Receive, send: Send) -> None:
+        """The document that says where tokens for this server come from (RFC 9728)."""
+        if self._server.auth is not None:
+            await respond(send, metadata(self._server.auth, head.method))
+
     async def _admitted(self, scope: Scope, head: Head, receive: Receive, send: Send) -> Arrival | None:
         """The request of a verified caller; None when it is refused, and answered so."""
         principal: Principal | None = None
@@ -209,29 +220,27 @@ class App:
             principal = found
         if not self._server.started:
             await self._server.start()
-        return Arrival(scope, head, principal, receive, send)
+        return Arrival(scope, head, receive, send, principal=principal, load=self.here().load)
 
     async def _post(self, arrival: Arrival) -> Exchange | None:
         """Read a message to the MCP endpoint and carry it out, unless it asks for a stream of changes, which does not
         count as being worked on.
         """
-        here = self.here()
-        if here.busy >= self._limits.concurrent_requests:
+        body = await self._read(arrival.receive)
+        if body is None:
+            return None
+        if not arrival.begin():
             why = f"too many requests at once: concurrent_requests={self._limits.concurrent_requests}; try again later"
             await arrival.respond(_busy(why))
             return None
-        here.busy += 1
         try:
-            body = await self._read(arrival.receive)
-            if body is None:
-                return None
             work = body if isinstance(body, Refusal) else self.endpoint.accept(arrival.head, body)
             if type(work) is Exchange and work.method.name == LISTEN:
                 return work
-            await self._carry_out(work, arrival, here)
+            await self._carry_out(work, arrival)
             return None
         finally:
-            here.busy -= 1
+            arrival.end()
 
     async def _read(self, receive: Receive) -> bytes | Refusal | None:
         """The body, or None when the client hung up before its end."""
@@ -248,13 +257,13 @@ class App:
                 return self.endpoint.too_long()
         return b"".join(parts) if message["type"] == "http.request" else None
 
-    async def _carry_out(self, work: Work | Refusal, arrival: Arrival, here: Here) -> None:
+    async def _carry_out(self, work: Work | Refusal, arrival: Arrival) -> None:
         if type(work) is Exchange:
             await self._exchange(work, arrival)
         elif type(work) is InSession:
-            await here.streamable.carry_out(work, arrival)
+            await self.here().streamable.carry_out(work, arrival)
         elif type(work) is Handshake:
-            await here.streamable.initialize(work, arrival)
+            await self.here().streamable.initialize(work, arrival)
         elif type(work) is Refusal:
             await arrival.respond(work)
         elif type(work) is Notice:
