@@ -381,6 +381,7 @@ AHEAD = "^(?=a)"
         ({"contains": {"pattern": AHEAD}, "maxContains": 1}, ["ab", "b"]),
         ({"not": {"$ref": "#/$defs/a"}, "$defs": {"a": {"pattern": AHEAD}}}, "b"),
         ({"not": {"items": {"$ref": "#/$defs/a"}}, "$defs": {"a": {"pattern": AHEAD}}}, ["b"]),
+        ({"not": {"unevaluatedProperties": {"type": "null"}}, "allOf": [{"pattern": AHEAD}]}, {"a": 1}),
         ({"anyOf": [{"pattern": AHEAD}, {"type": "null"}]}, "ab"),
         ({"if": True, "then": {"pattern": AHEAD}}, "ab"),
         ({"maxContains": 1, "pattern": AHEAD}, "ab"),

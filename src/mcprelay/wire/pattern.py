@@ -90,19 +90,20 @@ class Loosened:
         return dropped
 
     def _touched(self, inner: Schema) -> bool:
-        """Whether a schema holds a pattern that goes, or a reference, behind which one may."""
-        return not self._without.isdisjoint(patterns(inner)) or _refers(inner)
+        """Whether a schema holds something that goes, or a reference, behind which something may."""
+        return not self._without.isdisjoint(patterns(inner)) or _holds(inner, (*REFERENCES, *_STRICT))
 
     def _note(self, where: str, keyword: str) -> None:
         self.changes.append(f"{where}: {keyword} is not checked here: a pattern in it cannot run in linear time")
 
 
-def _refers(root: Schema) -> bool:
+def _holds(root: Schema, keywords: tuple[str, ...]) -> bool:
+    """Whether one of these keywords stands in a schema, or in any inside of it."""
     waiting: list[Schema] = [root]
     while waiting:
         node = waiting.pop()
         if isinstance(node, dict):
-            if any(keyword in node for keyword in REFERENCES):
+            if any(keyword in node for keyword in keywords):
                 return True
             waiting.extend(inner for _, _, inner in subschemas(node))
     return False
