@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from mcprelay.revisions import Era, Feature
+from mcprelay.revisions import Era
 from mcprelay.types import ClientCapabilities
 from mcprelay.wire.params import CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION
 
@@ -89,13 +89,8 @@ class Party:
         declared = self._capabilities
         if declared is None:
             declared = self.handlers.capabilities(asking=revision.era is Era.STATELESS)
-        elicitation = declared.elicitation if revision.has(Feature.ELICITATION) else None
-        if elicitation is not None and not revision.has(Feature.URL_INPUT):
-            elicitation = {}
-        sampling = declared.sampling
-        if sampling is not None and not revision.has(Feature.SAMPLING_TOOLS):
-            sampling = {}
-        return msgspec.structs.replace(declared, elicitation=elicitation, sampling=sampling)
+        shaped: ClientCapabilities = revision.shape(declared)
+        return shaped
 
 
 def _ignore(era: Era) -> None:

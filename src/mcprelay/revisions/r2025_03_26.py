@@ -4,6 +4,7 @@ from mcprelay.revisions.r2025_06_18 import REVISION as NEXT
 from mcprelay.revisions.revision import Feature
 from mcprelay.revisions.shape import content_by, link_as_text, replace, unstructured, without
 from mcprelay.types import (
+    ClientCapabilities,
     GetPromptResult,
     Implementation,
     Prompt,
@@ -37,6 +38,7 @@ REVISION = NEXT.but(
         Prompt: _prompt,
         PromptArgument: without("title"),
         Implementation: without("title"),
+        ClientCapabilities: without("elicitation"),
         ToolResult: lambda result: _linkless[ToolResult](unstructured(result)),
         GetPromptResult: _linkless[GetPromptResult],
     },

@@ -2,8 +2,9 @@
 
 from mcprelay.revisions.r2025_11_25 import REVISION as NEXT
 from mcprelay.revisions.revision import Feature
-from mcprelay.revisions.shape import replace, without
+from mcprelay.revisions.shape import content_by, replace, without
 from mcprelay.types import (
+    ClientCapabilities,
     Implementation,
     Prompt,
     Resource,
@@ -13,6 +14,22 @@ from mcprelay.types import (
 )
 
 _without_icons = without("icons")
+
+
+def _block(block: object) -> object:
+    """A content block; only links have icons."""
+    return _without_icons(block) if isinstance(block, ResourceLink) else block
+
+
+def _capabilities(declared: ClientCapabilities) -> ClientCapabilities:
+    """What a client can be asked for: forms and plain sampling, which have no members here."""
+    elicitation = declared.elicitation
+    if elicitation is not None:
+        elicitation = {} if not elicitation or "form" in elicitation else None
+    sampling = None if declared.sampling is None else {}
+    shaped: ClientCapabilities = replace(declared, elicitation=elicitation, sampling=sampling)
+    return shaped
+
 
 REVISION = NEXT.but(
     "2025-06-18",
@@ -26,5 +43,7 @@ REVISION = NEXT.but(
         ResourceLink: _without_icons,
         Prompt: _without_icons,
         Implementation: without("icons", "description", "website_url"),
+        ClientCapabilities: _capabilities,
+        **content_by(_block),
     },
 )

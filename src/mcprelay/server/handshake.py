@@ -55,11 +55,12 @@ def begun(server: Server, request: Called, *, id: str = "", principal: Principal
         params = _decode_initialize(b"{}" if request.params is UNSET else request.params)  # type: ignore[arg-type]
     except msgspec.DecodeError as error:
         return refusal(request, handshake[0], Fault.INVALID_PARAMS, f"Invalid params: {error}")
+    agreed = revisions.negotiate(params.protocol_version, handshake)
     return Session(
         id=id,
-        revision=revisions.negotiate(params.protocol_version, handshake).name,
+        revision=agreed.name,
         client_info=msgspec.to_builtins(params.client_info),
-        client_capabilities=msgspec.to_builtins(params.capabilities),
+        client_capabilities=msgspec.to_builtins(agreed.shape(params.capabilities)),  # what it lacks is not asked for
         principal=subject_of(principal),
         log_level=LOGGED,
     )
