@@ -162,14 +162,14 @@ class Endpoint:
         """What a POST asks for."""
         revision = self._named.get(head.headers.get(_VERSION, b""))
         message = jsonrpc.parse(body, depth=self.depth)
-        if type(message) is not jsonrpc.Envelope:
+        if isinstance(message, jsonrpc.Malformed):
             return self._malformed(head, body, message)
         if revision is None or revision.era is Era.HANDSHAKE:
             return self._other_era(head, body, message, revision)
         if message.method is UNSET:
             return Refusal(400, _say("a client sends no responses in this revision"))
         if message.id is UNSET:
-            return Notice(revision, message.method, message.params)  # type: ignore[arg-type]
+            return Notice(revision, message.method, message.params)
         return self._exchange(head.headers, message, revision)
 
     def _exchange(
@@ -240,6 +240,8 @@ class Endpoint:
             return self._unsupported(first, named.decode("latin-1"))
         if self._sessions == "off":
             session_id = None
+        elif conflicts := getattr(head.headers, "conflicts", ()):
+            return Refusal(400, answer_in(revision, _say(_about_conflict(conflicts[0]))))
         else:
             session_id = _text(head.headers.get(_SESSION))
             if session_id is None and self._sessions == "required":
@@ -325,6 +327,8 @@ class Endpoint:
     def _of_session(self, head: Head) -> tuple[Revision | None, str] | Refusal:
         named = head.headers.get(_VERSION)
         revision = None if named is None else self._named.get(named)
+        if conflicts := getattr(head.headers, "conflicts", ()):
+            return Refusal(400, answer_in(revision, _say(_about_conflict(conflicts[0]))))
         if revision is not None and not revision.http.sessions:
             why = f"there are no sessions in revision {revision.name}"
             return Refusal(405, _say(why), ((b"content-type", JSON), (b"allow", b"POST, OPTIONS")))
@@ -364,6 +368,10 @@ def _say(why: str) -> bytes:
     return jsonrpc.refusal(None, jsonrpc.INVALID_REQUEST, why)
 
 
+def _about_conflict(key: bytes) -> str:
+    return f"the header {key.decode('latin-1')} came more than once with different values"
+
+
 def _text(value: bytes | None) -> str | None:
     return None if value is None else value.decode("latin-1")
 
@@ -373,7 +381,7 @@ def _said(message: jsonrpc.Envelope) -> str | None:
     if message.params is UNSET or message.method is UNSET:
         return None
     try:
-        return _decode_params(message.params).meta.protocol_version  # type: ignore[arg-type]
+        return _decode_params(message.params).meta.protocol_version
     except msgspec.DecodeError:
         return None
 
@@ -382,5 +390,5 @@ def _arguments(raw: Raw | UnsetType) -> dict[str, Any]:
     """The arguments as plain data, to hold headers against; what is no object has no members."""
     if raw is UNSET:
         return {}
-    value = msgspec.json.decode(raw)  # type: ignore[arg-type]
+    value = msgspec.json.decode(raw)
     return value if isinstance(value, dict) else {}

@@ -251,7 +251,7 @@ class Connection:
     def _call(self, event: Called) -> Call | Answer:
         """The call, in the revision that it is in; or the answer that it gets instead."""
         try:
-            meta = _decode_params(event.params).meta if event.params is not UNSET else NO_META  # type: ignore[arg-type]
+            meta = _decode_params(event.params).meta if event.params is not UNSET else NO_META
         except msgspec.DecodeError as error:
             return self._refuse(event, Fault.INVALID_PARAMS, f"Invalid params: {error}")
         if meta.protocol_version is None:

@@ -60,7 +60,8 @@ class Conversation:
         self.session = session
         self.revision: Revision = server.served[session.revision]
         limits = server.limits
-        self.peer = Peer(ids=ids, concurrent_requests=limits.concurrent_requests, depth=limits.depth)
+        at_once = limits.concurrent_requests + limits.detached_calls
+        self.peer = Peer(ids=ids, concurrent_requests=at_once, depth=limits.depth)
         self.calls: dict[RequestId, tuple[asyncio.Task[None], Call]] = {}
         self.streams: dict[str, Stream] = {}
         self.standing: Stream | None = None
@@ -87,12 +88,13 @@ class Conversation:
         if isinstance(event, (Replied, Refused)):
             settle(event)
         elif isinstance(event, Cancelled):
-            self._cancel(event.call.id, event.reason)
+            self.cancel(event.call.id, f"by the client: {event.reason}")
 
-    def _cancel(self, request_id: RequestId, reason: str | None) -> None:
+    def cancel(self, request_id: RequestId, why: str) -> None:
+        """End a call, if it is worked on."""
         task, call = self.calls.get(request_id, (None, None))
         if task is not None and call is not None and not call.cancelled:
-            logger.debug("%s was cancelled by the client: %s", call.method.name, reason)
+            logger.debug("%s was cancelled %s", call.method.name, why)
             call.cancelled = True
             task.cancel()
 

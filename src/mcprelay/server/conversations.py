@@ -87,7 +87,10 @@ class Conversations:
         """One request less is in flight: from now on the session may be idle."""
         conversation.guests -= 1
         if conversation.guests == 0:
-            await self.save(conversation)
+            try:
+                await self.save(conversation)
+            except Exception:  # the request is answered; the session is good for as long as it was before
+                logger.exception("the session store failed")
             self.tidy(conversation)
 
     def passing(self, session: Session) -> Conversation:

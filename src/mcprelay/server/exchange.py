@@ -34,17 +34,66 @@ JSON_HEADER = (b"content-type", b"application/json")
 ACCEPTED = Refusal(202, b"", ())
 
 
+class Load:
+    """How much is worked on: requests whose clients wait, and calls that run on although their clients hung up.
+
+    Args:
+        concurrent_requests: How many requests may be worked on.
+        detached_calls: How many calls may run on without a client.
+    """
+
+    __slots__ = ("concurrent_requests", "detached", "detached_calls", "requests")
+
+    def __init__(self, concurrent_requests: int, detached_calls: int) -> None:
+        self.concurrent_requests = concurrent_requests
+        self.detached_calls = detached_calls
+        self.requests = 0
+        self.detached = 0
+
+
 class Arrival:
     """One admitted HTTP request. Called, it is the `HttpRequest` that handlers see, made when one looks."""
 
-    __slots__ = ("head", "principal", "receive", "scope", "send")
+    __slots__ = ("_load", "_state", "head", "principal", "receive", "scope", "send")
 
-    def __init__(self, scope: Scope, head: Head, principal: Principal | None, receive: Receive, send: Send) -> None:
+    def __init__(
+        self, scope: Scope, head: Head, receive: Receive, send: Send, *, principal: Principal | None, load: Load
+    ) -> None:
         self.scope = scope
         self.head = head
         self.principal = principal
         self.receive = receive
         self.send = send
+        self._load = load
+        self._state = ""
+
+    # --- as a part of what is worked on
+
+    def begin(self) -> bool:
+        """Be worked on. False when there is too much to do already."""
+        load = self._load
+        if load.requests >= load.concurrent_requests:
+            return False
+        load.requests += 1
+        self._state = "requests"
+        return True
+
+    def detach(self) -> bool:
+        """The client hung up, and the call runs on. False when too many do so already."""
+        load = self._load
+        if self._state == "requests":
+            load.requests -= 1
+            load.detached += 1
+            self._state = "detached"
+        return load.detached <= load.detached_calls
+
+    def end(self) -> None:
+        """Nothing is worked on any more."""
+        if self._state == "requests":
+            self._load.requests -= 1
+        elif self._state:
+            self._load.detached -= 1
+        self._state = ""
 
     def __call__(self) -> HttpRequest:
         """The request as handlers see it."""

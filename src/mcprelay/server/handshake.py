@@ -52,7 +52,7 @@ def begun(server: Server, request: Called, *, id: str = "", principal: Principal
         why = f"Method not found: initialize. This server speaks {names}, without a handshake"
         return refusal(request, server.revisions[0], Fault.METHOD_NOT_FOUND, why)
     try:
-        params = _decode_initialize(b"{}" if request.params is UNSET else request.params)  # type: ignore[arg-type]
+        params = _decode_initialize(b"{}" if request.params is UNSET else request.params)
     except msgspec.DecodeError as error:
         return refusal(request, handshake[0], Fault.INVALID_PARAMS, f"Invalid params: {error}")
     agreed = revisions.negotiate(params.protocol_version, handshake)
@@ -87,7 +87,7 @@ def decoded(
         return refusal(request, revision, Fault.METHOD_NOT_FOUND, f"Method not found: {request.method}")
     params = request.params
     try:
-        decoded_params = method.decode(b"{}" if params is UNSET else params)  # type: ignore[arg-type]
+        decoded_params = method.decode(b"{}" if params is UNSET else params)
     except msgspec.DecodeError as error:
         return refusal(request, revision, Fault.INVALID_PARAMS, f"Invalid params: {error}")
     return Call(

@@ -13,6 +13,8 @@ class Limits(Struct, frozen=True, kw_only=True):
         message_bytes: One message on stdio.
         depth: How deep a message may nest.
         concurrent_requests: How many requests are worked on at once, per process over HTTP and per channel elsewhere.
+        detached_calls: How many calls of the handshake era run on over HTTP although their clients hung up; one more is
+            cancelled.
         listen_streams: How many streams of change notifications are open at once.
         sessions: How many sessions of the handshake era are kept, by the store in memory.
         session_seconds: For how long a session is kept after its last request.
@@ -33,6 +35,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     message_bytes: int = 64 * 2**20
     depth: int = 100
     concurrent_requests: int = 1024
+    detached_calls: int = 1024
     listen_streams: int = 10_000
     sessions: int = 10_000
     session_seconds: float = 3600.0

@@ -61,7 +61,7 @@ def settle(event: Replied | Refused | Lost) -> None:
         slot.set_result(event.result)
     elif isinstance(event, Refused):
         error = event.error
-        data = None if error.data is UNSET else msgspec.json.decode(error.data)  # type: ignore[arg-type]
+        data = None if error.data is UNSET else msgspec.json.decode(error.data)
         slot.set_exception(ProtocolError(error.code, error.message, data))
     else:
         slot.set_exception(ProtocolError(jsonrpc.INTERNAL_ERROR, GONE))

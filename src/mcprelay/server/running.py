@@ -13,7 +13,7 @@ from msgspec import Struct
 from mcprelay.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
+    from collections.abc import Generator
 
     import uvicorn
 
@@ -160,7 +160,7 @@ class Running:
                 await self._server.stop()
 
     @contextlib.contextmanager
-    def _stopping(self, serving: asyncio.Task[None]) -> Iterator[None]:
+    def _stopping(self, serving: asyncio.Task[None]) -> Generator[None, None, None]:
         """Let SIGINT and SIGTERM end the serving, where this program is the server's own."""
         loop = asyncio.get_running_loop()
         if not self._signals:

@@ -7,6 +7,7 @@ cancelling its request"): it runs on, and where its stream had begun, a GET with
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -28,7 +29,7 @@ from mcprelay.server.stream import Reply
 from mcprelay.wire import jsonrpc
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from msgspec import Raw
 
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
     from mcprelay.server.conversation import Conversation
     from mcprelay.server.exchange import Arrival
     from mcprelay.server.stream import Pace, Stream
+
+logger = logging.getLogger("mcprelay.server")
 
 _ENDED = Refusal(204, b"", ())
 _OF_SESSIONS = frozenset(("resources/subscribe", "resources/unsubscribe"))
@@ -112,8 +115,11 @@ class Streamable:
         try:
             await self.conversations.begin(session)
         except LimitExceeded as error:
-            busy = jsonrpc.refusal(request.id, jsonrpc.INTERNAL_ERROR, f"{error} Try again later.")
-            await arrival.respond(Refusal(503, busy, (JSON_HEADER, (b"retry-after", b"60"))))
+            await arrival.respond(_unavailable(str(error), request.id))
+            return
+        except Exception:
+            logger.exception("the session store failed")
+            await arrival.respond(_unavailable("the session store does not answer; try again later", request.id))
             return
         await arrival.answer(answer.message, (b"mcp-session-id", session_id.encode()))
 
@@ -124,7 +130,12 @@ class Streamable:
         if work.session_id is None:
             await self._plain(work, arrival)
             return
-        conversation = await self.conversations.enter(work.session_id, arrival.principal)
+        try:
+            conversation = await self.conversations.enter(work.session_id, arrival.principal)
+        except Exception:
+            logger.exception("the session store failed")
+            await arrival.respond(_unavailable("the session store does not answer; try again later"))
+            return
         if conversation is None:
             await arrival.respond(self._endpoint.unknown_session(work))
             return
@@ -178,7 +189,7 @@ class Streamable:
         """Answer one request."""
         conversation = visit.conversation
         link = CallLink(arrival, self._pace, conversation)
-        hangup = Hangup(arrival, _then(visit, link), link.suspended)
+        hangup = Hangup(arrival, _departed(visit, link, arrival, (event,)), link.suspended)
         try:
             message, code = await self._work(event, arrival, link, conversation)
             hangup.close()
@@ -249,7 +260,7 @@ class Streamable:
     async def _answer_batch(self, calls: list[Called], answers: list[bytes], arrival: Arrival, visit: Visit) -> None:
         conversation = visit.conversation
         link = CallLink(arrival, self._pace, conversation)
-        hangup = Hangup(arrival, _then(visit, link), link.suspended)
+        hangup = Hangup(arrival, _departed(visit, link, arrival, calls), link.suspended)
 
         async def work(event: Called) -> None:
             message, _ = await self._work(event, arrival, link, conversation)
@@ -280,8 +291,7 @@ class Streamable:
         try:
             self._server.changes.opened()
         except LimitExceeded as error:
-            busy = answer_in(conversation.revision, jsonrpc.refusal(None, jsonrpc.INTERNAL_ERROR, str(error)))
-            await arrival.respond(Refusal(503, busy, (JSON_HEADER, (b"retry-after", b"60"))))
+            await arrival.respond(_unavailable(str(error)))
             return
         name, _, event_id = (work.last_event_id or STANDING).partition(MARK)
         try:
@@ -316,14 +326,22 @@ async def _read(stream: Stream, after: str | None, arrival: Arrival) -> None:
         stream.detach(reply)
 
 
-def _then(visit: Visit, link: CallLink) -> Callable[[], None]:
-    """What a hang-up means in this era."""
+def _departed(visit: Visit, link: CallLink, arrival: Arrival, calls: Sequence[Called]) -> Callable[[], None]:
+    """What a hang-up means in this era: the calls run on, unless too many do so already."""
 
-    def gone() -> None:
+    def departed() -> None:
         link.gone()
         visit.depart()
+        if not arrival.detach():
+            for event in calls:
+                visit.conversation.cancel(event.id, "because too many run without a client: detached_calls")
 
-    return gone
+    return departed
+
+
+def _unavailable(why: str, request_id: int | str | None = None) -> Refusal:
+    body = jsonrpc.refusal(request_id, jsonrpc.INTERNAL_ERROR, why)
+    return Refusal(503, body, (JSON_HEADER, (b"retry-after", b"60")))
 
 
 def _without_changes(answer: bytes) -> bytes:

@@ -7,7 +7,7 @@ for a slow listener is bounded by what there is to hear, and nothing is lost.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from mcprelay.errors import LimitExceeded
 from mcprelay.types import SubscriptionFilter
@@ -44,7 +44,7 @@ class Listener:
         self._loop = asyncio.get_running_loop()
 
     @classmethod
-    def of(cls, wanted: SubscriptionFilter) -> Listener:
+    def of(cls, wanted: SubscriptionFilter) -> Self:
         """A listener for what a filter names."""
         kinds = {
             TOOLS: wanted.tools_list_changed,

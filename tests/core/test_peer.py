@@ -1,0 +1,239 @@
+"""Who asked whom what, and what is still owed."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import UNSET
+
+from mcprelay.core.peer import (
+    CANCELLED,
+    Called,
+    Cancelled,
+    Dropped,
+    Expired,
+    Lost,
+    Notified,
+    Peer,
+    Refused,
+    Rejected,
+    Replied,
+)
+from mcprelay.errors import Evidence, LocalFault
+
+
+def peer(**options: Any) -> Peer:
+    return Peer(ids=itertools.count(1), **options)
+
+
+def data(**message: Any) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", **message}).encode()
+
+
+def cancelled(**params: Any) -> bytes:
+    return data(method=CANCELLED, params=params)
+
+
+# ------------------------------------------------------------------------------------------------------- what comes in
+
+
+def test_a_request_is_owed_one_answer() -> None:
+    us = peer()
+    assert us.receive(data(id="a", method="ping")) == [Called("a", "ping", UNSET)]
+    assert json.loads(us.answer("a", b'{"x":1}')) == {"jsonrpc": "2.0", "id": "a", "result": {"x": 1}}
+    assert us.answer("a", b"{}") == b""
+
+
+def test_an_id_is_in_use_until_its_request_is_answered() -> None:
+    us = peer()
+    us.receive(data(id=1, method="ping"))
+    (event,) = us.receive(data(id=1, method="ping"))
+    assert type(event) is Rejected
+    assert us.rejected == 1
+    us.settle(1, b"answer")
+    assert type(us.receive(data(id=1, method="ping"))[0]) is Called
+
+
+def test_a_number_and_its_digits_are_two_ids() -> None:
+    us = peer()
+    us.receive(data(id=1, method="ping"))
+    assert type(us.receive(data(id="1", method="ping"))[0]) is Called
+
+
+def test_too_many_requests_at_once_are_told_the_limits_name() -> None:
+    us = peer(concurrent_requests=1)
+    us.receive(data(id=1, method="ping"))
+    (event,) = us.receive(data(id=2, method="ping"))
+    assert type(event) is Rejected
+    answer = json.loads(event.answer)
+    assert answer["id"] == 2
+    assert "concurrent_requests=1" in answer["error"]["message"]
+
+
+def test_a_cancelled_request_is_owed_nothing() -> None:
+    us = peer()
+    (call,) = us.receive(data(id=1, method="tools/call"))
+    assert us.receive(cancelled(requestId=1, reason="enough")) == [Cancelled(call, "enough")]
+    assert us.answer(1, b"{}") == b""
+    assert us.settle(1, b"late") == b""
+
+
+@pytest.mark.parametrize("params", [{"requestId": 9}, {}, {"requestId": "1"}, {"requestId": [1]}, {"requestId": None}])
+def test_the_cancellation_of_what_is_unknown_or_malformed_is_ignored(params: Any) -> None:
+    us = peer()
+    us.receive(data(id=1, method="tools/call"))
+    assert type(us.receive(cancelled(**params))[0]) is Notified
+    assert us.answer(1, b"{}") != b""
+
+
+def test_a_notification_is_told_with_its_params() -> None:
+    (event,) = peer().receive(data(method="notifications/x", params={"a": 1}))
+    assert type(event) is Notified
+    assert bytes(event.params) == b'{"a": 1}'  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("nonsense", [b"", b"{", b"1", b"[]", b'{"jsonrpc":"1.0","id":1,"method":"x"}', b"\xff"])
+def test_nonsense_is_an_event_with_the_answer_that_is_owed(nonsense: bytes) -> None:
+    (event,) = peer().receive(nonsense)
+    assert type(event) is Rejected
+    assert "error" in json.loads(event.answer)
+
+
+def test_a_batch_is_nonsense_unless_there_are_batches() -> None:
+    both = b"[" + data(id=1, method="ping") + b"," + data(method="notifications/x") + b",1]"
+    assert [type(event) for event in peer().receive(both)] == [Rejected]
+    assert [type(event) for event in peer(batches=True).receive(both)] == [Called, Notified, Rejected]
+    assert [type(event) for event in peer(batches=True).receive(b"[]")] == [Rejected]
+
+
+@given(st.binary(max_size=200))
+def test_receiving_never_raises(anything: bytes) -> None:
+    for event in peer(batches=True).receive(anything):
+        assert isinstance(event, Called | Notified | Rejected | Dropped)
+
+
+# ------------------------------------------------------------------------------------------------------- what goes out
+
+
+def test_an_answer_settles_the_request_of_its_id() -> None:
+    us = peer()
+    pending, message = us.request("roots/list", b"{}")
+    assert json.loads(message) == {"jsonrpc": "2.0", "id": 1, "method": "roots/list", "params": {}}
+    assert pending.evidence is Evidence.NOT_SENT
+    (event,) = us.receive(data(id=1, result={"roots": []}))
+    assert type(event) is Replied
+    assert event.pending is pending
+    assert pending.evidence is Evidence.ANSWERED
+    assert us.pending == {}
+
+
+def test_an_error_settles_it_too() -> None:
+    us = peer()
+    us.request("roots/list", b"{}")
+    (event,) = us.receive(data(id=1, error={"code": -1, "message": "no"}))
+    assert type(event) is Refused
+    assert (event.error.code, event.error.message) == (-1, "no")
+
+
+def test_an_answer_of_another_type_or_value_is_nobodys() -> None:
+    us = peer()
+    us.request("roots/list", b"{}")
+    for stray in ("1", 2):
+        assert us.receive(data(id=stray, result={})) == [Dropped(stray, late=False)]
+    assert us.receive(data(id=None, error={"code": -1, "message": "unreadable"})) == [Dropped(None, late=False)]
+    assert us.dropped == 3
+    assert len(us.pending) == 1
+
+
+def test_a_request_that_was_sent_is_given_up_with_a_notice_and_its_answer_is_late() -> None:
+    us = peer()
+    pending, _ = us.request("roots/list", b"{}")
+    pending.evidence = Evidence.MAYBE_SENT
+    assert json.loads(us.abandon(pending, "enough"))["params"] == {"requestId": 1, "reason": "enough"}
+    assert us.abandon(pending) == b""
+    assert us.receive(data(id=1, result={})) == [Dropped(1, late=True)]
+    assert us.receive(data(id=1, result={})) == [Dropped(1, late=False)]
+
+
+def test_a_request_that_was_not_sent_is_given_up_in_silence() -> None:
+    us = peer()
+    pending, _ = us.request("roots/list", b"{}")
+    assert us.abandon(pending) == b""
+    assert us.pending == {}
+
+
+def test_what_was_given_up_is_remembered_up_to_a_bound() -> None:
+    us = peer()
+    for _ in range(2000):
+        pending, _ = us.request("x", b"{}")
+        pending.evidence = Evidence.MAYBE_SENT
+        us.abandon(pending)
+    assert us.receive(data(id=1, result={})) == [Dropped(1, late=False)]
+    assert us.receive(data(id=2000, result={})) == [Dropped(2000, late=True)]
+
+
+def test_an_id_that_is_pending_is_not_used_again() -> None:
+    us = Peer(ids=iter((1, 1)))
+    us.request("x", b"{}")
+    with pytest.raises(LocalFault):
+        us.request("x", b"{}")
+
+
+# --------------------------------------------------------------------------------------------------- time, and the end
+
+
+def test_a_deadline_that_passes_expires_its_request_and_no_other() -> None:
+    us = peer()
+    soon, _ = us.request("x", b"{}", deadline=5.0)
+    us.request("x", b"{}", deadline=9.0)
+    us.request("x", b"{}")
+    soon.evidence = Evidence.MAYBE_SENT
+    assert us.next_deadline == 5.0
+    assert us.tick(4.9) == []
+    (event,) = us.tick(5.0)
+    assert type(event) is Expired
+    assert event.pending is soon
+    assert json.loads(event.notice)["method"] == CANCELLED
+    assert us.next_deadline == 9.0
+
+
+def test_what_is_settled_has_no_deadline_any_more() -> None:
+    us = peer()
+    us.request("x", b"{}", deadline=5.0)
+    us.receive(data(id=1, result={}))
+    assert us.next_deadline is None
+    assert us.tick(99.0) == []
+
+
+def test_a_deadline_can_be_moved_and_taken_away() -> None:
+    us = peer()
+    pending, _ = us.request("x", b"{}", deadline=5.0)
+    us.extend(pending, 8.0)
+    assert us.tick(7.0) == []
+    us.extend(pending, None)
+    assert us.next_deadline is None
+    assert us.tick(99.0) == []
+
+
+def test_reminders_of_settled_requests_do_not_pile_up() -> None:
+    us = peer()
+    for number in range(1, 1001):
+        us.request("x", b"{}", deadline=float(number))
+        us.receive(data(id=number, result={}))
+    assert len(us._deadlines) < 200
+
+
+def test_when_the_wire_is_gone_every_debt_is_settled() -> None:
+    us = peer()
+    us.receive(data(id=1, method="ping"))
+    one, _ = us.request("x", b"{}")
+    two, _ = us.request("x", b"{}", deadline=5.0)
+    assert us.lost() == [Lost(one), Lost(two)]
+    assert us.lost() == []
+    assert us.answer(1, b"{}") == b""
+    assert us.next_deadline is None
