@@ -39,7 +39,8 @@ def presented(definition: Definition, *, limits: Limits) -> Presented:
         size, allowed = len(definition.canonical), limits.definition_bytes
         raise DefinitionRefused(f"its definition has {size:,} bytes: definition_bytes={allowed:,}")
     schema = definition.input_schema
-    if _SUSPECT.search(definition.canonical):
+    form = definition.canonical
+    if (b"\\" in form or not form.isascii()) and _SUSPECT.search(form):
         schema = _cleaned(schema, "")
     return Presented(description=clean(definition.description), schema=schema)
 

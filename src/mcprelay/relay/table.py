@@ -7,7 +7,7 @@ import re
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 from mcprelay.relay.budget import Limits
@@ -164,8 +164,7 @@ def _token(entry: Entry) -> Secret | TokenSource | None:
         token = Secret(text) if text else None  # empty is none: `${NAME:-}` says that it may be missing
     if isinstance(token, Secret) and not _VISIBLE.fullmatch(token.value):
         entry.wrong("token", "holds a character that no token has")
-    found: Secret | TokenSource | None = token
-    return found
+    return cast("Secret | TokenSource | None", token)
 
 
 def _headers(entry: Entry) -> dict[str, Secret]:
