@@ -142,6 +142,55 @@ async def test_reading_pauses_while_nobody_receives(wire):
     await saying
 
 
+async def test_lines_can_be_taken_as_they_come_and_the_end_comes_once():
+    wire = Wire(message_bytes=100)
+    await wire.say(b"1\n2\n")
+    assert await wire.channel.receive() == b"1"
+    taken = []
+    wire.channel.attach(taken.append)
+    assert taken == [b"2"]
+    await wire.say(b"3\n" + b"x" * 1000 + b"\nlast")
+    wire.peer.shutdown(socket.SHUT_WR)
+    async with asyncio.timeout(10):
+        while taken[-1:] != [b""]:  # noqa: ASYNC110 - what is tested is that nothing has to wait
+            await asyncio.sleep(0)
+    assert [line if isinstance(line, bytes) else type(line) for line in taken] == [
+        b"2",
+        b"3",
+        LineTooLong,
+        b"last",
+        b"",
+    ]
+    await wire.aclose()
+    assert taken.count(b"") == 1
+
+
+async def test_whoever_attaches_after_the_end_is_told_what_was_missed():
+    wire = Wire()
+    await wire.say(b"1\n2\n")
+    wire.peer.shutdown(socket.SHUT_WR)
+    assert await wire.channel.receive() == b"1"
+    await turns(10)
+    taken = []
+    wire.channel.attach(taken.append)
+    assert taken == [b"2", b""]
+    await wire.aclose()
+
+
+async def test_whoever_attaches_when_reading_had_paused_lets_it_go_on(wire):
+    line = b"x" * 999 + b"\n"
+    count = 16 * READ_AHEAD // len(line)
+    saying = asyncio.ensure_future(wire.say(line * count))
+    await asyncio.wait([saying], timeout=0.2)
+    assert not saying.done()
+    taken = []
+    wire.channel.attach(taken.append)
+    await saying
+    async with asyncio.timeout(10):
+        while len(taken) < count:  # noqa: ASYNC110 - what is tested is that nothing has to wait
+            await asyncio.sleep(0)
+
+
 async def test_a_message_is_still_here_exactly_if_its_number_is_higher_than_what_was_handed_over(wire):
     first = wire.channel.send_nowait(b"first")
     assert wire.channel.handed == first == 1

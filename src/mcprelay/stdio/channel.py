@@ -73,24 +73,27 @@ class LineChannel:
         A line that was too long is handed over as the `LineTooLong` that `receive` would raise. `take` must not raise.
         """
         self._take = take
-        while self._ready:
-            take(self._ready.popleft())
+        self._hand_over()
+        self._read_on()
         if self._ended:
             take(b"")
 
     async def _arrival(self) -> None:
         if self._waiter is not None and not self._waiter.done():
             raise LocalFault("receive() is awaited by another task already")
-        self._held = 0
-        if self._paused:
-            self._paused = False
-            self._source.resume()
+        self._read_on()
         self._waiter = waiter = self._loop.create_future()
         try:
             await waiter
         finally:
             if self._waiter is waiter:
                 self._waiter = None
+
+    def _read_on(self) -> None:
+        self._held = 0
+        if self._paused:
+            self._paused = False
+            self._source.resume()
 
     def _feed(self, chunk: bytes) -> None:
         if self._ended:
