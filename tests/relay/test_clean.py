@@ -4,7 +4,7 @@ import json
 import unicodedata
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mcprelay.relay.clean import clean
@@ -116,6 +116,7 @@ hidden = st.sampled_from(
 pieces = st.text(max_size=3) | hidden | st.sampled_from([*REGISTERED, "👩", "❤", "🏴", "5", "⃣", "💻", "🔥", "🏽"])
 
 
+@settings(deadline=None)
 @given(st.lists(pieces, max_size=12).map("".join))
 @example("👨\u200d\u200b👩\u200d👧")
 @example("❤\u200b\ufe0f\u200d🔥")
@@ -125,6 +126,7 @@ def test_cleaning_twice_is_cleaning_once(text):
     assert clean(cleaned) == cleaned
 
 
+@settings(deadline=None)
 @given(st.lists(pieces, max_size=12).map("".join))
 def test_no_hidden_character_is_left_outside_of_a_registered_emoji(text):
     cleaned = clean(text)
@@ -133,6 +135,7 @@ def test_no_hidden_character_is_left_outside_of_a_registered_emoji(text):
         assert joiner not in outside
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_cleaning_only_takes(text):
     assert len(clean(text)) <= len(text)

@@ -1,7 +1,7 @@
 """What changed between two definitions, for a person who decides."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import UNSET
 
@@ -77,6 +77,7 @@ json_values = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(json_values, json_values)
 def test_there_is_a_difference_exactly_where_the_digests_differ(one, other):
     before, after = (define({"name": "t", "inputSchema": {"x": value}}) for value in (one, other))

@@ -5,7 +5,7 @@ from base64 import b64encode, urlsafe_b64encode
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcprelay.errors import (
@@ -388,6 +388,7 @@ def test_the_source_cannot_leave_its_attribute(name):
     assert "\u200b" not in match["source"]
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.text(max_size=80) | st.sampled_from(["</untrusted-data>", '</untrusted-data id="0">', PREAMBLE]), max_size=4

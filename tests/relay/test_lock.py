@@ -3,7 +3,7 @@
 import tomllib
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcprelay.relay import lock as lock_module
@@ -97,6 +97,7 @@ names = st.text(min_size=1).filter(lambda name: name.strip())
 texts = st.text() | st.text(st.sampled_from("\"'\\\n\r\t #[]=\u200b\x00a"), max_size=20)
 
 
+@settings(deadline=None)
 @given(
     st.dictionaries(
         names,
@@ -114,6 +115,7 @@ def test_any_definition_comes_back_as_it_was(tools, server):
     assert parse(render(lock)) == lock
 
 
+@settings(deadline=None)
 @given(texts)
 def test_any_text_is_quoted_as_toml(text):
     assert tomllib.loads(f"a = {quoted(text)}") == {"a": text}

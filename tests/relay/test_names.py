@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcprelay.relay.names import RULE, Named, Shadow, Table, public_name, shadows
@@ -73,6 +73,7 @@ def test_a_prefix_takes_the_place_of_the_server_and_the_digest_stays():
     assert RULE.fullmatch(public_name("github", "9", prefix=""))
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(parts, parts), unique=True, min_size=2, max_size=6))
 def test_a_name_depends_on_its_own_server_and_tool_alone(pairs):
     names = [public_name(*pair) for pair in pairs]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mcprelay.relay.errors import DefinitionRefused, SettingWrong
@@ -161,6 +161,7 @@ def test_a_number_has_one_form(number, form):
     assert define({"name": "t", "inputSchema": {"n": json.loads(number)}}) == definition
 
 
+@settings(deadline=None)
 @given(json_values)
 @example(-0.0)
 @example(6.424064206111193e16)

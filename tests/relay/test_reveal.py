@@ -5,7 +5,7 @@ import unicodedata
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcprelay.relay.clean import clean
@@ -67,6 +67,7 @@ def test_in_a_name_everything_that_passes_for_latin_is_marked_and_lines_too():
     assert reveal("données", of="name") == "données"
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_nothing_that_a_terminal_obeys_is_left(text):
     shown = reveal(text)
@@ -74,6 +75,7 @@ def test_nothing_that_a_terminal_obeys_is_left(text):
     assert "\n" not in reveal(text, of="name")
 
 
+@settings(deadline=None)
 @given(st.text(st.sampled_from("ab\u200b\u200d\u202e\xad👩💻❤\ufe0f5\u20e3\U000e0067🏴"), max_size=8))
 def test_what_cleaning_takes_is_what_review_shows(text):
     assert (clean(text) != text) <= hidden(text)

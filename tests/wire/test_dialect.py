@@ -4,7 +4,7 @@ import copy
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcprelay.wire.dialect import RULES, gemini, openai_strict, plain
@@ -141,6 +141,7 @@ def test_a_name_stays_renamed_where_another_part_requires_it():
     assert made["required"] == ["a_b"]
 
 
+@settings(deadline=None)
 @given(st.lists(st.text(max_size=70), unique=True, max_size=8), st.sampled_from(["anthropic", "gemini"]))
 def test_renamed_members_keep_the_rule_and_stay_apart(names, members):
     made = member_names(names, RULES[members])
@@ -332,6 +333,7 @@ def test_whether_null_fits(schema, accepts):
     assert accepts_null(schema, Document(schema)) is accepts
 
 
+@settings(deadline=None)
 @given(st.fixed_dictionaries({"q": st.text()}, optional={"after": st.text(), "tag": st.none() | st.text()}))
 def test_strict_arguments_come_back_as_the_original_ones(arguments):
     made = openai_strict(OPTIONAL)

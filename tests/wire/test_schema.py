@@ -211,6 +211,7 @@ def test_a_value_that_contains_itself_is_refused():
     assert "value_depth" in Validator(JSON_VALUE).check(value)[0].message
 
 
+@settings(deadline=None)
 @given(json_values)
 def test_a_json_value_is_weighed_as_it_is(value):
     weight = weigh(value, depth=("d", 100))

@@ -1,7 +1,7 @@
 """The work of a schema is counted before anything runs."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcprelay.wire.reference import Document
@@ -92,6 +92,7 @@ def test_a_schema_counts_for_the_parts_it_applies_to(schema, value, steps):
     assert count(Document(schema), value, pairs=100).steps == steps
 
 
+@settings(deadline=None)
 @given(st.integers(1, 12))
 def test_the_bound_for_any_value_is_no_less_than_the_count_for_one(levels):
     shelf = {f"d{i}": {"anyOf": [{"$ref": f"#/$defs/d{i + 1}"}, {"$ref": f"#/$defs/d{i + 1}"}]} for i in range(levels)}
