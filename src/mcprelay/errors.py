@@ -30,7 +30,7 @@ The relay adds its own branch below `MCPRelayError` in `mcprelay.relay`. Nothing
 from __future__ import annotations
 
 import enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -176,6 +176,7 @@ class CallFailed(MCPRelayError):
     """A call has no result.
 
     Attributes:
+        kind: What went wrong, in one word, the same for every failure of this class.
         evidence: Whether the request may have been carried out.
         method: The method called, or None while connecting.
         request_id: The JSON-RPC id that the request had, or None when it never got one.
@@ -185,6 +186,7 @@ class CallFailed(MCPRelayError):
         partial: What a list had read before it failed, else None.
     """
 
+    kind: ClassVar[str] = "failed"
     partial: Any = None
 
     def __init__(
@@ -210,17 +212,25 @@ class CallFailed(MCPRelayError):
 class ConnectFailed(CallFailed):
     """No connection came about, so nothing of the request was sent."""
 
+    kind = "unreachable"
+
 
 class ConnectionLost(CallFailed):
     """The connection, or the server's process, ended before the answer was complete."""
+
+    kind = "lost"
 
 
 class DeadlineExceeded(CallFailed, TimeoutError):
     """The caller's deadline passed. The work was cancelled on the server as far as the transport can say so."""
 
+    kind = "timeout"
+
 
 class CallLimitExceeded(CallFailed, LimitExceeded):
     """A limit of this client refused a call, or cut its answer short. The message names the setting."""
+
+    kind = "limit"
 
     def __init__(
         self, limit: str, allowed: float, *, actual: float | None = None, what: str = "the message", **known: Any
@@ -231,6 +241,8 @@ class CallLimitExceeded(CallFailed, LimitExceeded):
 
 class ResponseInvalid(CallFailed):
     """The peer answered, but not with a message of the protocol. `excerpt` holds the beginning of it."""
+
+    kind = "invalid"
 
     def __init__(self, message: str, *, excerpt: str = "", **known: Any) -> None:
         super().__init__(message, **{"evidence": Evidence.ANSWERED, **known})
@@ -245,6 +257,8 @@ class RemoteError(CallFailed):
         message: The peer's own words: untrusted text.
         data: The error's data, or None.
     """
+
+    kind = "refused"
 
     def __init__(self, code: int, message: str, data: Any = None, **known: Any) -> None:
         super().__init__(f"{message} (code {code})", **{"evidence": Evidence.ANSWERED, **known})
@@ -262,6 +276,8 @@ class HttpError(CallFailed):
         headers: The answer's headers, lower-cased names.
     """
 
+    kind = "http"
+
     def __init__(
         self, message: str, *, status: int, body: str = "", headers: Mapping[str, str] | None = None, **known: Any
     ) -> None:
@@ -278,6 +294,8 @@ class AuthorizationRequired(HttpError):
         challenge: The parsed `WWW-Authenticate` challenge, or None when the server sent none.
     """
 
+    kind = "unauthorized"
+
     def __init__(self, message: str, *, challenge: Any = None, **known: Any) -> None:
         super().__init__(message, **known)
         self.challenge = challenge
@@ -289,6 +307,8 @@ class RevisionUnsupported(CallFailed):
     Attributes:
         supported: The revisions that the peer named.
     """
+
+    kind = "revision"
 
     def __init__(self, message: str, *, supported: Sequence[str] = (), **known: Any) -> None:
         super().__init__(message, **{"evidence": Evidence.ANSWERED, **known})

@@ -381,3 +381,93 @@ async def test_a_redirect_is_told_and_not_followed():
             with pytest.raises(HttpError, match="elsewhere.example"):
                 await client.call_tool("echo")
         assert len(http.exchanges) == 1
+
+
+async def test_a_server_that_is_another_one_by_now_is_met_anew():
+    old = False
+
+    async def respond(exchange):
+        if old:
+            await legacy(REFUSALS["400 with text"])(exchange)
+        else:
+            await exchange.result(tool_result("new"))
+
+    async with ScriptedHttp(respond) as http, fresh(http.url) as client:
+        assert (await client.call_tool("x")).value == "new"
+        old = True
+        assert (await client.call_tool("x")).value == "old"
+        assert client.server.revision == LEGACY
+
+
+async def test_a_server_that_is_away_for_a_moment_is_still_the_one_that_it_was():
+    away = False
+
+    async def respond(exchange):
+        if away:
+            await exchange.reply(404, b"no route")
+        else:
+            await exchange.result(tool_result())
+
+    async with ScriptedHttp(respond) as http, fresh(http.url) as client:
+        await client.call_tool("x")
+        away = True
+        with pytest.raises(HttpError) as caught:
+            await client.call_tool("x")
+        assert (caught.value.status, caught.value.kind) == (404, "http")
+        away = False
+        assert (await client.call_tool("x")).value == "ok"
+        assert client.server.revision == MODERN
+
+
+async def test_an_older_server_that_answers_without_a_session_is_not_taken_for_a_newer_one():
+    async def respond(exchange):
+        if exchange.asks == "initialize":
+            await exchange.result(INITIALIZED)
+        elif exchange.asks == "tools/call":
+            await exchange.result({"content": [{"type": "text", "text": "ok"}]})
+        elif exchange.asks.startswith("notifications/"):
+            await exchange.reply(202)
+        else:
+            await exchange.error(-32601)
+
+    async with ScriptedHttp(respond) as http, fresh(http.url) as client:
+        assert (await client.call_tool("x")).value == "ok"
+        assert client.server.revision is None
+        await client.discover()
+        assert client.server.revision == LEGACY
+
+
+async def test_what_the_server_asks_on_a_calls_stream_is_answered_by_a_request_of_its_own():
+    answered = asyncio.Event()
+    answers = []
+
+    async def respond(exchange):
+        if exchange.method == "DELETE":
+            await exchange.reply(204)
+        elif exchange.asks == "initialize":
+            await exchange.result(INITIALIZED, headers={"mcp-session-id": "s"})
+        elif exchange.asks == "tools/call":
+            await exchange.stream()
+            params = {"message": "Who?", "requestedSchema": {"type": "object", "properties": {"n": {"type": "string"}}}}
+            await exchange.event({"jsonrpc": "2.0", "id": "q", "method": "elicitation/create", "params": params})
+            await answered.wait()
+            await exchange.event({"jsonrpc": "2.0", "id": exchange.message["id"], "result": {"content": []}})
+            await exchange.end()
+        else:
+            if exchange.asks is None:
+                answers.append((exchange.message, exchange.headers["mcp-session-id"]))
+                answered.set()
+            await exchange.reply(202)
+
+    async with ScriptedHttp(respond) as http, fresh(http.url, revision=LEGACY, on_elicit=lambda q: {"n": "Ada"}) as client:
+        await client.call_tool("x")
+    result = {"action": "accept", "content": {"n": "Ada"}}
+    assert answers == [({"jsonrpc": "2.0", "id": "q", "result": result}, "s")]
+
+
+async def test_a_notification_is_sent_in_the_session():
+    async with ScriptedHttp(legacy(REFUSALS["400 empty"])) as http, fresh(http.url) as client:
+        await client.call_tool("x")
+        await client.notify("notifications/roots/list_changed")
+        assert http.exchanges[-1].message == {"jsonrpc": "2.0", "method": "notifications/roots/list_changed"}
+        assert http.exchanges[-1].headers["mcp-session-id"] == "s1"

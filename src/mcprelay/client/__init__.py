@@ -43,6 +43,7 @@ from mcprelay.types import (
     SubscriptionFilter,
     Tool,
 )
+from mcprelay.wire import jsonrpc
 
 if TYPE_CHECKING:
     import os
@@ -475,6 +476,17 @@ class Client:
         call = self._caller.call(method, encode_object(given, what="params")[1:-1], name=name, **options)
         result = await self._caller.send(call)
         return self._caller.read(call, result, msgspec.json.decode)
+
+    async def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
+        """Send a notification. Nobody answers it, so one that is lost on the way is lost without a word.
+
+        Raises:
+            CallFailed: There is no connection.
+            ConfigurationError: It cannot be sent as it is.
+        """
+        encoded = b"" if params is None else encode_object(params, what="params")
+        link = await self._connection.link(self._caller.call(method))
+        await link.tell(jsonrpc.notification(method, encoded))
 
     def listen(
         self,

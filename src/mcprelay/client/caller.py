@@ -146,6 +146,17 @@ class Caller:
         Raises:
             CallFailed: There is no result.
         """
+        try:
+            return await self._rounds(call, read, mend)
+        except BaseException:
+            for hearing in (call.on_progress, call.on_log):
+                if hearing is not None:
+                    hearing.drop()
+            raise
+
+    async def _rounds(
+        self, call: Call, read: Callable[[Raw], T | Asked], mend: Callable[[Call], Awaitable[None]] | None
+    ) -> tuple[T | Asked, Call]:
         for number in range(self.settings.input_rounds + 1):
             answer = self.read(call, await self._mended(call, mend), read)
             if not isinstance(answer, Asked):
@@ -242,7 +253,7 @@ class Caller:
         """Progress that was told before the result is called back before the call returns."""
         for hearing in (call.on_progress, call.on_log):
             if hearing is not None:
-                await hearing.finish()
+                await hearing.finish(deadline=call.deadline)
 
     def asked(self, call: Call, asked: Asked, go_on: Callable[[Call], Awaitable[Outcome[T]]]) -> InputRequired[T]:
         """A question that is handed to the caller."""

@@ -86,10 +86,12 @@ class Hearing(Generic[_T]):
             pending = None
             waiting.popleft()
 
-    async def finish(self) -> None:
-        """Wait until everything that was heard has been called back."""
+    async def finish(self, *, deadline: float | None) -> None:
+        """Wait until everything that was heard has been called back, or until the deadline."""
         if self._task is not None and not self._task.done():
-            await asyncio.shield(self._task)
+            remaining = None if deadline is None else deadline - asyncio.get_running_loop().time()
+            await asyncio.wait([self._task], timeout=remaining)
+            self.drop()
 
     def drop(self) -> None:
         """Call back no more."""

@@ -86,18 +86,26 @@ class Web(Link):
             return await self._after_handshake(call, legacy)
         answer = await self._post(call, modern)
         if isinstance(answer, Raw):
-            if self.revision is None:
+            # An older server without sessions may answer all the same; it does not say what kind its results are.
+            if self.revision is None and b'"resultType"' in bytes(answer):
                 handshake.speak(self, modern)
             return answer
         return await self._judge(call, modern, answer)
 
     async def _reconsider(self, call: Call, revision: Revision, refusal: Refusal) -> Raw:
-        """A refusal by a server that is known: only if it names revisions is it about the era."""
+        """A refusal by a server that is known: it may be another one by now."""
         error = refusal.error
-        if error is None or not probe.is_unsupported(error):
+        if error is not None and not probe.is_unsupported(error):
+            raise self._failure(call, refusal)
+        step = self._read(call, revision, refusal, repeated=False)
+        if step.step is Step.SURFACE:
             raise self._failure(call, refusal)
         self.revision = None
-        return await self._judge(call, revision, refusal)
+        try:
+            return await self._judge(call, revision, refusal)
+        finally:
+            if self.revision is None:
+                self.revision = revision
 
     async def _judge(self, call: Call, sent: Revision, refusal: Refusal, *, repeated: bool = False) -> Raw:
         """The ladder: what a refusal says about the server, and what follows for the call."""
