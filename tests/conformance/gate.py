@@ -143,6 +143,8 @@ def _report(suite: Suite, verdicts: list[Verdict], idle: list[Exemption], second
         print(f"\nexpected.toml: {entry.side} {entry.scenario} {', '.join(entry.versions)} matches no scenario")
     if any(verdict.run.side == "server" for verdict in wrong):
         print(f"\nwhat the server fixture wrote is in {suite.results / 'server.log'}")
+    if not verdicts:
+        print("no scenario is called so: see --list")
     good = bool(verdicts) and not wrong and not idle
     print(f"\nconformance: {'as expected' if good else 'NOT as expected'} ({len(verdicts)} runs, {seconds:.0f} s)")
     return 0 if good else 1
