@@ -24,6 +24,7 @@ from mcprelay.core.work import (
 )
 from mcprelay.revisions import NEWEST, NEWEST_HANDSHAKE, Era, Feature
 from mcprelay.wire.field import Headers
+from mcprelay.wire.mirror import params_of
 from mcprelay.wire.origin import HostRules
 from tests.wire_schema import validate_message
 
@@ -239,6 +240,47 @@ def test_where_only_the_newest_is_served_a_handshake_is_unsupported() -> None:
     assert (refusal.status, error(refusal)["code"]) == (400, -32022)
 
 
+@pytest.mark.parametrize("params", [{"name": 7}, {}, []])
+def test_params_that_do_not_fit_are_invalid_with_the_path(params: Any) -> None:
+    refusal = endpoint().accept(modern("7"), body("tools/call", params=params))
+    assert isinstance(refusal, Refusal)
+    assert (refusal.status, error(refusal)["code"]) == (400, -32602)
+
+
+def test_a_uri_is_mirrored_like_a_name() -> None:
+    params = {"uri": "file:///x", "_meta": META}
+    asked = modern("file:///x", mcp_method="resources/read")
+    assert type(endpoint().accept(asked, body("resources/read", params=params))) is Exchange
+    refusal = endpoint().accept(modern("file:///y", mcp_method="resources/read"), body("resources/read", params=params))
+    assert isinstance(refusal, Refusal)
+    assert error(refusal)["code"] == -32020
+
+
+@pytest.mark.parametrize(
+    ("arguments", "region", "agrees"),
+    [
+        ({"region": "eu"}, "eu", True),
+        ({"region": "eu"}, "us", False),
+        ({"region": "eu"}, None, False),
+        (None, None, True),
+        ([], None, True),
+    ],
+)
+def test_arguments_that_a_tool_mirrors_are_held_against_their_headers(
+    arguments: Any, region: str | None, agrees: bool
+) -> None:
+    schema = {"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": "Region"}}}
+    mirrored = params_of(schema)
+    rules = endpoint(header_params=lambda name: mirrored if name == "where" else ())
+    params: dict[str, Any] = {"name": "where", "_meta": META}
+    if arguments is not None:
+        params["arguments"] = arguments
+    work = rules.accept(modern("where", mcp_param_region=region), body("tools/call", params=params))
+    assert (type(work) is Exchange) is agrees
+    if not agrees:
+        assert error(work)["code"] == -32020
+
+
 # --------------------------------------------------------------------------------------------------- the handshake era
 
 
@@ -296,6 +338,26 @@ def test_where_no_session_is_needed_a_call_speaks_what_its_header_names_or_the_a
     assumed = rules.accept(head(), body())
     assert type(assumed) is InSession
     assert assumed.revision is revisions.ASSUMED_WITHOUT_HEADER
+
+
+def test_without_header_and_session_the_assumed_revision_must_be_served() -> None:
+    rules = endpoint(sessions="optional", among=[NEWEST_HANDSHAKE])
+    refusal = rules.accept(head(), body())
+    assert isinstance(refusal, Refusal)
+    assert refusal.status == 400
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        body(None, result={"text": PREFIX + "protocolVersion"}),
+        body("ping", params={"_meta": {PREFIX + "protocolVersion": 7}}),
+        body("ping", params=[PREFIX + "protocolVersion"]),
+        body("ping", id=PREFIX + "protocolVersion"),
+    ],
+)
+def test_what_only_looks_like_the_other_era_is_a_message_in_a_session(message: bytes) -> None:
+    assert type(endpoint().accept(head(mcp_session_id="s"), message)) is InSession
 
 
 def test_an_optional_session_is_used_and_where_there_are_none_it_is_passed_over() -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from contextvars import ContextVar
 from typing import Any
 
 import pytest
 
 from mcprelay import Context, Limits, Server, revisions
+from mcprelay.errors import LimitExceeded, NotSent
 from mcprelay.revisions import NEWEST, Era, Feature
 from mcprelay.server.connection import Connection
 from tests.server.rawclient import RawClient
@@ -267,3 +269,78 @@ async def test_when_the_channel_ends_what_waits_is_cancelled() -> None:
 
 def test_a_connection_is_the_link_of_its_calls() -> None:
     assert all(hasattr(Connection, name) for name in ("notify", "drain", "request", "close_stream"))
+
+
+async def test_a_request_of_the_newest_revision_is_refused_as_it_says() -> None:
+    raw = RawClient(build().connect())
+    for meta, code in (
+        ({"io.modelcontextprotocol/protocolVersion": "v999"}, -32022),
+        ({"io.modelcontextprotocol/protocolVersion": HANDSHAKE[0]}, -32022),
+        ({"io.modelcontextprotocol/protocolVersion": NEWEST.name}, -32602),
+        ({"io.modelcontextprotocol/protocolVersion": 7}, -32602),
+    ):
+        await raw.send(request("tools/list", {"_meta": meta}, id="r"))
+        answer = await raw.receive()
+        assert (answer["id"], answer["error"]["code"]) == ("r", code)
+    assert (await raw.result("tools/list"))["tools"]
+    await raw.channel.aclose()
+
+
+@pytest.mark.parametrize("params", [{}, {"protocolVersion": HANDSHAKE[0]}, {"protocolVersion": 1}])
+async def test_an_initialize_that_is_refused_may_be_repeated(params: Any) -> None:
+    client = Client(build(), HANDSHAKE[0])
+    assert (await client.ask("initialize", params))["error"]["code"] == -32602
+    await client.initialize()
+    assert (await client.ask("ping", id=2))["result"] == {}
+    await client.channel.aclose()
+
+
+class Faulty:
+    """A channel that raises where it is told to, and then ends."""
+
+    def __init__(self, incoming: list[Any], *, broken: bool = False) -> None:
+        self.incoming = incoming
+        self.broken = broken
+        self.sent: list[Any] = []
+        self.closed = False
+
+    async def receive(self) -> bytes:
+        if not self.incoming:
+            return b""
+        message = self.incoming.pop(0)
+        if isinstance(message, Exception):
+            raise message
+        return json.dumps(message).encode()
+
+    async def send(self, data: bytes) -> None:
+        if self.broken:
+            raise NotSent("the client is gone")
+        self.sent.append(json.loads(data))
+
+    async def aclose(self) -> None:
+        self.closed = True
+
+
+async def test_a_message_over_the_channels_limit_is_answered_and_the_next_one_is_read() -> None:
+    channel = Faulty([LimitExceeded("message_bytes", 10), request("ping", id=1)])
+    await build().serve_channel(channel)
+    assert "message_bytes=10" in channel.sent[0]["error"]["message"]
+    assert channel.sent[1]["id"] == 1
+
+
+async def test_a_channel_that_breaks_ends_the_serving_and_nothing_else() -> None:
+    for channel in (Faulty([OSError("broken"), request("ping")]), Faulty([request("ping")], broken=True)):
+        await build().serve_channel(channel)
+        assert channel.closed
+
+
+async def test_the_reason_of_a_cancellation_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    client = Client(build(), HANDSHAKE[0])
+    await client.initialize(roots={})
+    await client.tell(request("tools/call", {"name": "folders", "arguments": {}}, id="f"))
+    await client.hear()
+    with caplog.at_level(logging.DEBUG, "mcprelay.server"):
+        await client.tell(notification("notifications/cancelled", {"requestId": "f", "reason": "the cat is hungry"}))
+        await client.hear()
+    assert "the cat is hungry" in caplog.text
+    await client.channel.aclose()

@@ -323,6 +323,62 @@ class CopyingStore:
         self.kept.pop(id, None)
 
 
+async def test_what_another_process_changed_holds_for_calls_that_go_on_here(gate: Gate) -> None:
+    store = CopyingStore()
+    one = Http(build(gate, session_store=store).asgi())
+    await one.initialize()
+    two = Http(build(Gate(), session_store=store).asgi())
+    two.session_id = one.session_id
+    call = one.call("wait")
+    await gate.entered.wait()
+    await two.result(two.request("logging/setLevel", {"level": "emergency"}))
+    await one.result(one.call("say"))
+    gate.opened.set()
+    await one.result(call)
+
+
+async def test_a_session_of_a_revision_that_is_not_served_here_is_not_found(gate: Gate) -> None:
+    store = CopyingStore()
+    one = Http(build(gate, session_store=store).asgi(), HANDSHAKE[-1])
+    await one.initialize()
+    two = Http(build(gate, session_store=store, among=[NEWEST]).asgi())
+    two.session_id = one.session_id
+    await two.refusal(two.request("ping", mcp_protocol_version=None), 404)
+
+
+async def test_a_session_that_ended_elsewhere_ends_what_goes_on_here(gate: Gate) -> None:
+    store = CopyingStore()
+    app = build(gate, session_store=store).asgi()
+    one, two = Http(app), Http(build(Gate(), session_store=store).asgi())
+    await one.initialize()
+    two.session_id = one.session_id
+    call, stream = one.call("wait"), one.get()
+    await gate.entered.wait()
+    await stream.begun()
+    assert await two.delete().begun() == 204
+    await app.here().streamable.conversations.tend()
+    assert await one.rest(call) == []
+    assert await one.rest(stream) == []
+    assert gate.cancelled.is_set()
+    assert not store.kept
+
+
+async def test_a_store_that_fails_after_the_answer_harms_nobody(gate: Gate) -> None:
+    store = CopyingStore()
+    app = build(gate, session_store=store).asgi()
+    http = Http(app)
+    await http.initialize()
+    call = http.call("wait")
+    await gate.entered.wait()
+    store.broken = True
+    await app.here().streamable.conversations.tend()
+    gate.opened.set()
+    assert text(await http.result(call)) == "waited"
+    await call.done()
+    store.broken = False
+    await http.result(http.request("ping"))
+
+
 async def test_a_store_that_fails_is_said_so_and_not_that_the_session_is_gone(gate: Gate) -> None:
     store = CopyingStore()
     http = Http(build(gate, session_store=store).asgi())

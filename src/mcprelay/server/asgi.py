@@ -168,7 +168,7 @@ class App:
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         path: str = scope["path"]
-        prefix: str = scope.get("root_path", "")
+        prefix: str = scope.get("root_path") or ""
         if prefix and path.startswith(prefix) and path[len(prefix) : len(prefix) + 1] in ("", "/"):
             path = path[len(prefix) :]
         head = Head(scope["method"], Headers.of(scope["headers"]))
@@ -342,7 +342,7 @@ class App:
 
     def _prefix(self, scope: Scope) -> str:
         """What clients have to put before a path of this app."""
-        return scope.get("root_path", "") or self._public_prefix
+        return scope.get("root_path") or self._public_prefix
 
 
 def _busy(why: str, request_id: int | str | None = None) -> Refusal:

@@ -26,6 +26,9 @@ logger = logging.getLogger("mcprelay.server")
 _REFRESHES = 4
 """How often, in the time of a session, those that are in use are saved again, and others looked at."""
 
+_LONGEST_PAUSE = 3600.0
+"""Seconds between two such looks at most, for sessions that are kept for ever."""
+
 
 class Conversations:
     """See the module.
@@ -128,7 +131,8 @@ class Conversations:
     # --- time
 
     def _schedule(self) -> None:
-        self._timer = asyncio.get_running_loop().call_later(self._seconds / _REFRESHES, self._tend)
+        seconds = min(self._seconds / _REFRESHES, _LONGEST_PAUSE)
+        self._timer = asyncio.get_running_loop().call_later(seconds, self._tend)
 
     def _tend(self) -> None:
         self._timer = None
