@@ -276,5 +276,8 @@ async def _drain(response: aiohttp.ClientResponse) -> None:
 
 def _sentence(error: BaseException) -> str:
     """What went wrong, in the words of whoever noticed."""
+    if isinstance(error, aiohttp.ClientConnectorError):
+        reason = error.os_error.strerror or str(error.os_error) or type(error.os_error).__name__
+        return f"cannot connect to {error.host}:{error.port} ({reason})"
     text = str(error).strip()
     return text or f"the connection failed ({type(error).__name__})"
