@@ -8,9 +8,11 @@ from typing import Annotated, Any, Literal
 import pytest
 
 from mcprelay.errors import DefinitionError, MCPRelayError
-from mcprelay.server.report import ArgumentsInvalid, Reporter, describe, place
+from mcprelay.server.report import ArgumentsInvalid, refusal
 from mcprelay.server.schema import Schema
 from mcprelay.server.signature import compile_call
+from mcprelay.server.validator import Validator
+from mcprelay.server.words import describe, place
 
 
 @dataclass
@@ -20,7 +22,7 @@ class Seat:
     tags: list[str] = field(default_factory=list)
 
 
-def refusal(function: Any, arguments: bytes) -> ArgumentsInvalid:
+def refused(function: Any, arguments: bytes) -> ArgumentsInvalid:
     with pytest.raises(ArgumentsInvalid) as caught:
         compile_call(function).decode(arguments)
     return caught.value
@@ -29,7 +31,7 @@ def refusal(function: Any, arguments: bytes) -> ArgumentsInvalid:
 def test_all_errors_come_at_once_in_words_and_in_data():
     def book(name: str, seats: list[Seat], count: int = 1): ...
 
-    error = refusal(book, b'{"seats":[{"row":0,"kind":"isle"},{"row":"x","tgas":[]}],"count":null,"nme":"a"}')
+    error = refused(book, b'{"seats":[{"row":0,"kind":"isle"},{"row":"x","tgas":[]}],"count":null,"nme":"a"}')
     assert str(error).splitlines()[0] == "Invalid arguments for book:"
     assert {item.path: (item.expected, item.got) for item in error.errors} == {
         "/seats/0/row": ("an integer of at least 1 and of at most 9", "the number 0"),
@@ -52,14 +54,14 @@ def test_what_types_refuse_is_told_together_with_what_schemas_refuse():
 
     def plan(day: dt.date, at: dt.time, n: int): ...
 
-    error = refusal(plan, b'{"day":"tomorrow","at":"noon","n":"x"}')
+    error = refused(plan, b'{"day":"tomorrow","at":"noon","n":"x"}')
     assert {item.path for item in error.errors} == {"/day", "/at", "/n"}
 
 
 def test_a_long_report_is_cut_in_words_and_whole_in_data():
     def total(numbers: list[int]): ...
 
-    error = refusal(total, b'{"numbers":[' + b",".join([b'"x"'] * 50) + b"]}")
+    error = refused(total, b'{"numbers":[' + b",".join([b'"x"'] * 50) + b"]}")
     assert len(error.errors) == 50
     assert len(str(error).splitlines()) == 22
     assert str(error).endswith("- … and 30 more")
@@ -68,19 +70,19 @@ def test_a_long_report_is_cut_in_words_and_whole_in_data():
 def test_an_argument_that_differs_in_case_only_is_suggested():
     def handler(userId: int): ...  # noqa: N803 - the point
 
-    assert "did you mean 'userId'" in str(refusal(handler, b'{"USERID":1,"userId":1}'))
+    assert "did you mean 'userId'" in str(refused(handler, b'{"USERID":1,"userId":1}'))
 
 
 def test_without_anything_alike_the_known_names_are_listed():
     def handler(a: int, b: int): ...
 
-    assert 'known are "a", "b"' in str(refusal(handler, b'{"zzz":1,"a":1,"b":1}'))
+    assert 'known are "a", "b"' in str(refused(handler, b'{"zzz":1,"a":1,"b":1}'))
 
 
 def test_paths_are_json_pointers():
     def handler(x: dict[str, dict[str, int]]): ...
 
-    assert refusal(handler, b'{"x":{"a/b":{"c~d":"e"}}}').errors[0].path == "/x/a~1b/c~0d"
+    assert refused(handler, b'{"x":{"a/b":{"c~d":"e"}}}').errors[0].path == "/x/a~1b/c~0d"
 
 
 @pytest.mark.parametrize(
@@ -134,7 +136,7 @@ def test_places_are_written_as_people_write_them():
     ],
 )
 def test_what_is_expected_is_said_in_words(schema, value, expected):
-    (error,) = Reporter(schema).errors(value)
+    (error,) = refusal("f", Validator(schema).misfits(value), value).errors
     assert error.expected == expected
 
 
@@ -154,14 +156,14 @@ def test_of_a_union_of_objects_the_nearest_one_is_told():
             {"type": "null"},
         ]
     }
-    (error,) = Reporter(schema).errors({"kind": "b", "y": "z"})
-    assert error.message == 'y: expected an integer, got the string "z"'
-    (error,) = Reporter(schema).errors(3)
-    assert error.expected == "an object or null"
+    (misfit,) = Validator(schema).misfits({"kind": "b", "y": "z"})
+    assert (misfit.path, misfit.reason) == (("y",), 'expected an integer, got the string "z"')
+    (misfit,) = Validator(schema).misfits(3)
+    assert misfit.reason == "expected an object or null, got the number 3"
 
 
 def test_a_schema_that_is_none_is_a_definition_error():
     with pytest.raises(DefinitionError, match="type"):
-        Reporter({"type": "strnig"})
+        Validator({"type": "strnig"})
     with pytest.raises(DefinitionError):
-        Reporter({"$ref": "http://127.0.0.1:9/never-fetched"})
+        Validator({"$ref": "http://127.0.0.1:9/never-fetched"})

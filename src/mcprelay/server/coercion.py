@@ -28,8 +28,6 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from mcprelay.server.shape import JsonSchema
-
 _INTEGER = re.compile(r"[+-]?\d+(\.0*)?\Z", re.ASCII)
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\Z", re.ASCII)
 _TRUTH = {"true": True, "1": True, "false": False, "0": False}
@@ -43,7 +41,7 @@ _HOPS = 100
 class Mender:
     """Mends values by one schema. `strict` leaves only what is the same number spelled differently."""
 
-    def __init__(self, schema: JsonSchema, *, strict: bool) -> None:
+    def __init__(self, schema: dict[str, Any], *, strict: bool) -> None:
         self._root = schema
         self._strict = strict
 
@@ -81,28 +79,12 @@ class Mender:
         kind = kind_of(value)
         fitting = [target for target in targets if not (kinds := _kinds_of(target)) or kind in kinds]
         if fitting:
-            return self._mend(value, max(fitting, key=lambda target: self._likeness(value, target)), above)
+            return self._mend(value, max(fitting, key=lambda target: likeness(value, target)), above)
         for target in targets:
             mended = self._mend(value, target, above)
             if mended is not value:
                 return mended
         return value
-
-    def _likeness(self, value: Any, schema: Any) -> int:
-        """How much an object looks like a schema: its keys, and the fixed values of its tags."""
-        if not isinstance(value, dict) or not isinstance(schema, dict):
-            return 0
-        known = schema.get("properties", {})
-        tags = sum(
-            1 if value[key] in part["enum"] else -10
-            for key, part in known.items()
-            if isinstance(part, dict) and key in value and isinstance(part.get("enum"), list)
-        )
-        return (
-            tags
-            + sum(1 if key in known else -1 for key in value)
-            - sum(k not in value for k in schema.get("required", ()))
-        )
 
     def _convert(self, value: Any, kinds: frozenset[str]) -> Any:
         if isinstance(value, float) and "integer" in kinds and value.is_integer():
@@ -113,13 +95,13 @@ class Mender:
             return bool(value)
         return _from_string(value, kinds) if isinstance(value, str) and "string" not in kinds else value
 
-    def _mend_object(self, value: dict[str, Any], schema: JsonSchema, above: Above) -> dict[str, Any]:
+    def _mend_object(self, value: dict[str, Any], schema: dict[str, Any], above: Above) -> dict[str, Any]:
         properties = schema.get("properties", {})
         others = schema.get("additionalProperties")
         mended = {key: self._mend(item, properties.get(key, others), above) for key, item in value.items()}
         return value if all(mended[key] is item for key, item in value.items()) else mended
 
-    def _mend_array(self, value: list[Any], schema: JsonSchema, above: Above) -> list[Any]:
+    def _mend_array(self, value: list[Any], schema: dict[str, Any], above: Above) -> list[Any]:
         first, rest = schema.get("prefixItems", ()), schema.get("items")
         mended = [self._mend(item, first[at] if at < len(first) else rest, above) for at, item in enumerate(value)]
         return value if all(new is old for new, old in zip(mended, value, strict=True)) else mended
@@ -131,7 +113,7 @@ def _from_string(text: str, kinds: frozenset[str]) -> Any:
         return int(text.partition(".")[0])
     if "number" in kinds and _NUMBER.match(text) and math.isfinite(number := float(text)):
         return number
-    if "boolean" in kinds and text.lower() in _TRUTH:
+    if "boolean" in kinds and len(text) <= 5 and text.lower() in _TRUTH:
         return _TRUTH[text.lower()]
     if text[:1] in {"[", "{"} and {"array", "object"} & kinds:
         try:
@@ -164,6 +146,20 @@ def _kinds_of(schema: Any) -> frozenset[str]:
         return frozenset()
     kinds = frozenset((kind,) if isinstance(kind, str) else kind)
     return kinds | {"integer"} if "number" in kinds else kinds
+
+
+def likeness(value: Any, schema: Any) -> int:
+    """How much an object looks like a schema: its keys, and the fixed values of its tags."""
+    if not isinstance(value, dict) or not isinstance(schema, dict):
+        return 0
+    known: dict[str, Any] = schema.get("properties", {})
+    tags = sum(
+        1 if value[key] in part["enum"] else -10
+        for key, part in known.items()
+        if isinstance(part, dict) and key in value and isinstance(part.get("enum"), list)
+    )
+    missing = sum(key not in value for key in schema.get("required", ()))
+    return tags + sum(1 if key in known else -1 for key in value) - missing
 
 
 def target_of(schema: Any, root: Any) -> Any:

@@ -20,8 +20,8 @@ from msgspec import Struct
 from mcprelay.errors import DefinitionError
 from mcprelay.server.binding import Binder
 from mcprelay.server.coercion import Mender, target_of
-from mcprelay.server.report import ArgumentsInvalid, misfit_error
-from mcprelay.server.shape import JsonSchema, Misfit, Publisher, Purpose, Shape
+from mcprelay.server.report import refusal
+from mcprelay.server.shape import JsonSchema, Misfit, Publisher, Shape
 from mcprelay.server.shape.record import Field, Record
 from mcprelay.server.shape.scope import Scope
 from mcprelay.server.shape.walk import Walk
@@ -88,11 +88,7 @@ def _single(shape: Shape) -> Record:
 
 def _reader(name: str, shape: Shape, published: JsonSchema) -> Callable[[dict[str, Any]], Any]:
     if isinstance(shape, Record):
-
-        def schema(purpose: Purpose) -> JsonSchema:
-            return Publisher("input", purpose=purpose).publish(shape)
-
-        return Binder(f"the form {name}", shape, schema=schema, strict=False, exact=True).bind
+        return Binder(f"the form {name}", shape, by=lambda: published).bind
     mender = Mender(published, strict=False)
 
     def read(content: dict[str, Any]) -> Any:
@@ -100,8 +96,7 @@ def _reader(name: str, shape: Shape, published: JsonSchema) -> Callable[[dict[st
         try:
             return shape.read(msgspec.json.encode(mended))
         except Misfit as misfit:
-            errors = [misfit_error(one, mended) for one in misfit.every()]
-            raise ArgumentsInvalid(f"the form {name}", errors) from misfit
+            raise refusal(f"the form {name}", list(misfit.every()), mended) from misfit
 
     return read
 

@@ -23,13 +23,14 @@ from msgspec import UNSET, Raw
 
 from mcprelay.server.encoding import ResultInvalid, encode
 from mcprelay.server.file import STREAM_BYTES, File
-from mcprelay.server.report import Reporter, place
 from mcprelay.server.results import BLOCKS, tool_result
 from mcprelay.server.shape import JsonSchema, Misfit, Publisher, Shape
 from mcprelay.server.shape.noted import Noted, is_remark, note
 from mcprelay.server.shape.scalar import ANYTHING, BOOLEAN, INTEGER, STRING
 from mcprelay.server.shape.scope import Scope
 from mcprelay.server.shape.walk import Walk
+from mcprelay.server.validator import Validator
+from mcprelay.server.words import place
 from mcprelay.types import InputRequiredResult, PromptMessage, ResourceContents, Text, ToolResult
 
 _CONTENT = frozenset(
@@ -63,25 +64,25 @@ class Output:
         self.schema = schema
         self._shape = shape
         self._silent = silent
-        self._reporter: Reporter | None = None
         self._safe = None if shape is None else _SAFE.get(_without_remarks(shape))
         self._write: Callable[[Any], Any] | None = None
-        self._decode: Callable[[bytes], Any] | None = None
+        self._decode: Callable[[bytes], Any] = msgspec.json.decode
+        self._lift: Callable[[Any], Any] | None = None
+        self._validator: Validator | None = None
         self._compiled = False
 
     def compile(self) -> None:
         """Make what writes and checks the values.
 
         Raises:
-            DefinitionError: The schema is no valid JSON Schema 2020-12.
+            DefinitionError: A schema that the user wrote is no valid JSON Schema 2020-12.
         """
         if self._shape is not None:
             self._write = self._shape.writer(careful=False)
             reader = self._shape.reader("output")
-            if reader.exact:
-                self._decode = msgspec.json.Decoder(reader.type).decode
-        if self._decode is None and self.schema is not None:
-            self._reports()
+            self._decode, self._lift = msgspec.json.Decoder(reader.type).decode, reader.lift
+        elif self.schema is not None:
+            self._validator = Validator(self.schema)
         self._compiled = True
 
     def result(self, value: Any, *, stream_bytes: int = STREAM_BYTES) -> ToolResult | InputRequiredResult:
@@ -139,27 +140,29 @@ class Output:
         return made
 
     def _passes(self, data: bytes) -> bool:
-        if self._decode is None:
-            return self._reports().accepts(msgspec.json.decode(data))
+        if self._validator is not None:
+            return self._validator.accepts(msgspec.json.decode(data))
         try:
-            self._decode(data)
-        except (msgspec.DecodeError, RecursionError):
+            value = self._decode(data)
+            if self._lift is not None:
+                self._lift(value)
+        except (msgspec.DecodeError, Misfit, RecursionError):
             return False
         return True
 
     def _refusal(self, data: bytes, misfit: Misfit | None = None) -> ResultInvalid:
-        """What is wrong, by the schema where something was written, else by what could not be."""
-        errors = self._reports().errors(msgspec.json.decode(data)) if data else []
-        if errors:
-            return ResultInvalid("; ".join(error.message for error in errors))
-        if misfit is None:
+        """What is wrong, part by part where something was written, else by what could not be."""
+        misfits = self._explained(msgspec.json.decode(data)) if data else []
+        if not misfits and misfit is not None:
+            misfits = [misfit]
+        if not misfits:
             return ResultInvalid("the result is not what the output schema says")
-        return ResultInvalid(misfit.reason, path=place(misfit.path, "the result"))
+        return ResultInvalid("; ".join(dict.fromkeys(f"{place(m.path, 'the result')}: {m.reason}" for m in misfits)))
 
-    def _reports(self) -> Reporter:
-        if self._reporter is None:
-            self._reporter = Reporter(self.schema or {}, what="the result")
-        return self._reporter
+    def _explained(self, value: Any) -> list[Misfit]:
+        if self._validator is not None:
+            return self._validator.misfits(value)
+        return (self._shape or ANYTHING).explain(value, "output")
 
     def _checked(self, value: ToolResult | InputRequiredResult) -> ToolResult | InputRequiredResult:
         """A result that the handler made itself: what it says must still be what was published."""
@@ -167,8 +170,10 @@ class Output:
             return value
         if value.structured_content is UNSET:
             raise ResultInvalid("the tool publishes an output schema, so its ToolResult needs structured_content")
+        if not self._compiled:
+            self.compile()
         data = encode(value.structured_content)
-        if not self._reports().accepts(msgspec.json.decode(data)):
+        if not self._passes(data):
             raise self._refusal(data)
         return value
 

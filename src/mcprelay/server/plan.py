@@ -18,7 +18,8 @@ from mcprelay.server.binding import Binder
 from mcprelay.server.completion import Complete
 from mcprelay.server.docstring import Docstring
 from mcprelay.server.schema import HEADER, Schema
-from mcprelay.server.shape import JsonSchema, Publisher, Purpose, Shape
+from mcprelay.server.shape import JsonSchema, Publisher, Shape
+from mcprelay.server.shape.ambiguity import refuse_ambiguous
 from mcprelay.server.shape.choice import Choice
 from mcprelay.server.shape.collection import Array
 from mcprelay.server.shape.noted import Defined, Noted, is_remark, note
@@ -105,6 +106,7 @@ class Plan:
         self.record.fields = tuple(self._fields)
         self._open_up()
         self._check_keys()
+        refuse_ambiguous(walk.unions)
 
     def binder(self, *, strict: bool) -> tuple[JsonSchema, Binder]:
         """What is published, and what reads the arguments.
@@ -115,13 +117,13 @@ class Plan:
         publisher = Publisher("input")
         definition, root = self._added.definition, self._added.root
         published = definition or publisher.publish(self.record) | root
-        exact = definition is None and all(is_remark(keyword) for keyword in root)
+        whole = definition or {keyword: value for keyword, value in root.items() if not is_remark(keyword)} or None
 
-        def schema(purpose: Purpose) -> JsonSchema:
-            return definition or Publisher("input", purpose=purpose).publish(self.record) | root
+        def by() -> JsonSchema:
+            return definition or Publisher("input", purpose="mend").publish(self.record)
 
-        binder = Binder(self.record.name, self.record, schema=schema, strict=strict, exact=exact)
-        if publisher.stated or not exact:
+        binder = Binder(self.record.name, self.record, by=by, strict=strict, whole=whole)
+        if publisher.stated or whole is not None:
             binder.compile()
         return published, binder
 

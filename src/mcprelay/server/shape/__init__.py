@@ -1,14 +1,16 @@
 """A shape: what a Python type says about JSON, and the way between the two.
 
-Every shape knows four things, and all of them are settled once, at decoration:
+Every shape knows five things:
 
 - its JSON Schema (`schema`), as input or as output;
-- how it is read (`reader`): the type that msgspec decodes to, and what is then made of it;
+- which kinds of JSON value it may be (`kinds`);
+- how it is read (`reader`): the type that msgspec decodes to, and what is then made of it. As output, reading is only
+  a check of what was written. A reader takes nothing that the published schema refuses, apart from other spellings of
+  the same: that is how every constraint that is published is enforced;
 - how it is written (`writer`): what is done to a value before msgspec encodes it, nothing for most types;
-- which kinds of JSON value it may be (`kinds`).
+- what is wrong with a value that it does not read (`explain`): everything, each with its place.
 
-A reader is *exact* when it takes nothing that the published schema refuses, apart from spellings that mean the same.
-Where it is not, a validator of the schema goes first. That is how every constraint that is published is enforced.
+Reading and explaining look at each part of a value once for each type that it may be, however deep it is.
 
 Shapes know no function and no protocol. `mcprelay.server.shape.walk` makes them from annotations.
 """
@@ -21,8 +23,11 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import msgspec
 from msgspec import Raw
 
+from mcprelay.server.coercion import kind_of
+from mcprelay.server.words import describe, expectation
+
 Mode: TypeAlias = Literal["input", "output"]
-Purpose: TypeAlias = Literal["publish", "check", "mend"]
+Purpose: TypeAlias = Literal["publish", "mend"]
 JsonSchema: TypeAlias = dict[str, Any]
 Kind: TypeAlias = Literal["string", "integer", "number", "boolean", "null", "array", "object"]
 
@@ -38,18 +43,35 @@ class Misfit(ValueError):
     Attributes:
         path: Where, from the outside in: keys and indexes.
         reason: What is wrong, as the rest of a sentence that begins with the path.
+        expected: What would fit, where the reason does not say it as "expected …, got …".
+        absent: Whether there is nothing at that place.
         also: What else does not fit, where several things were looked at.
     """
 
-    def __init__(self, reason: str, path: tuple[str | int, ...] = (), also: tuple[Misfit, ...] = ()) -> None:
+    def __init__(
+        self,
+        reason: str,
+        path: tuple[str | int, ...] = (),
+        *,
+        expected: str | None = None,
+        absent: bool = False,
+        also: tuple[Misfit, ...] = (),
+    ) -> None:
         super().__init__(reason)
         self.reason = reason
         self.path = path
+        self.expected = expected
+        self.absent = absent
         self.also = also
+
+    def under(self, path: tuple[str | int, ...]) -> Misfit:
+        """The same misfit, seen from further out."""
+        also = tuple(other.under(path) for other in self.also)
+        return Misfit(self.reason, (*path, *self.path), expected=self.expected, absent=self.absent, also=also)
 
     def below(self, step: str | int) -> Misfit:
         """The same misfit, seen from one level further out."""
-        return Misfit(self.reason, (step, *self.path), tuple(other.below(step) for other in self.also))
+        return self.under((step,))
 
     def every(self) -> Iterator[Misfit]:
         """This misfit and the others, one by one."""
@@ -61,15 +83,17 @@ class Misfit(ValueError):
 def together(misfits: Sequence[Misfit]) -> Misfit:
     """Several misfits as one, none of them lost."""
     first, *others = misfits
-    return Misfit(first.reason, first.path, (*first.also, *others))
+    if not others:
+        return first
+    also = (*first.also, *others)
+    return Misfit(first.reason, first.path, expected=first.expected, absent=first.absent, also=also)
 
 
 class Reader(NamedTuple):
-    """How a shape is read: decode as `type`, then `lift`; `exact` says whether the schema needs no second look."""
+    """How a shape is read: decode as `type`, then `lift`."""
 
     type: Any
     lift: Callable[[Any], Any] | None = None
-    exact: bool = True
 
 
 class Publisher:
@@ -80,9 +104,7 @@ class Publisher:
 
     Attributes:
         mode: Which way the values go.
-        purpose: `publish`; or, for our own use on input, `check`, which leaves to a type what the type itself refuses
-            (`datetime` reads more than the format that is published for it), or `mend`, which leaves to pydantic how
-            its own types are mended.
+        purpose: `publish`, or `mend`, for our own use on input, which leaves to pydantic how its types are mended.
         stated: Whether keywords of the user's own were met, which may turn out to be no JSON Schema.
         defs: The schemas that are referred to, by name.
         foreign: Those of them that another library wrote: its name for each, our name, and what it said.
@@ -143,8 +165,8 @@ class Shape:
     kinds: frozenset[Kind] = EVERY_KIND
     python: tuple[type, ...] = ()
     """The classes of the values, where `isinstance` can tell; empty where it cannot."""
-    _decode: Callable[[Raw | bytes], Any] | None = None
-    _lift: Callable[[Any], Any] | None = None
+    _published: dict[Mode, JsonSchema] | None = None
+    _reads: dict[Mode, tuple[Callable[[Raw | bytes], Any], Callable[[Any], Any] | None]] | None = None
 
     def schema(self, to: Publisher) -> JsonSchema:
         """The JSON Schema, in the publisher's mode."""
@@ -155,7 +177,7 @@ class Shape:
         return self.schema(to)
 
     def reader(self, mode: Mode) -> Reader:
-        """How JSON becomes the value. As output it only serves to check what was written."""
+        """How JSON becomes the value; as output, how what was written is checked."""
         raise TypeError(f"{type(self).__name__} has no reader yet")
 
     def writer(self, *, careful: bool) -> Callable[[Any], Any] | None:
@@ -169,42 +191,49 @@ class Shape:
         """The shapes that this one is made of."""
         return ()
 
-    def read(self, data: Raw | bytes) -> Any:
+    def read(self, data: Raw | bytes, mode: Mode = "input") -> Any:
         """The value that this JSON is.
 
         Raises:
             Misfit: It is not of this shape.
         """
-        if self._decode is None:
-            reader = self.reader("input")
-            self._decode, self._lift = msgspec.json.Decoder(reader.type).decode, reader.lift
-        lift = self._lift
+        if self._reads is None:
+            self._reads = {}
+        if mode not in self._reads:
+            reader = self.reader(mode)
+            self._reads[mode] = (msgspec.json.Decoder(reader.type).decode, reader.lift)
+        decode, lift = self._reads[mode]
         try:
-            value = self._decode(data)
+            value = decode(data)
         except msgspec.DecodeError as error:
-            raise misfit_of(error) from error
+            raise Misfit(str(error)) from error
         return value if lift is None else lift(value)
 
+    def explain(self, value: Any, mode: Mode) -> list[Misfit]:
+        """Everything that keeps a plain JSON value from being read, nothing where it can be."""
+        if kind_of(value) not in self.kinds:
+            return [self.unmet(value, mode)]
+        try:
+            self.read(msgspec.json.encode(value), mode)
+        except Misfit as misfit:
+            return self.refusals(misfit, value, mode)
+        return []
 
-def misfit_of(error: msgspec.DecodeError) -> Misfit:
-    """Msgspec's own refusal as ours: it ends with the path (`… - at `$.a[2]``)."""
-    reason, _, place = str(error).rpartition(" - at `")
-    if not reason:
-        return Misfit(_sentence(str(error)))
-    return Misfit(_sentence(reason), tuple(_steps(place.rstrip("`"))))
+    def refusals(self, misfit: Misfit, value: Any, mode: Mode) -> list[Misfit]:
+        """What is told of a value of the right kind that was not read: what the schema wants, or better."""
+        return [self.unmet(value, mode)]
 
+    def unmet(self, value: Any, mode: Mode) -> Misfit:
+        """The misfit of a value that is nothing of what the schema wants."""
+        return Misfit(f"expected {expectation(self.published(mode))}, got {describe(value)}")
 
-def _sentence(reason: str) -> str:
-    return reason[:1].lower() + reason[1:]
-
-
-def _steps(place: str) -> Iterator[str | int]:
-    for step in place.removeprefix("$").replace("[", ".[").split("."):
-        if step.startswith("["):
-            inside = step[1:-1]
-            yield int(inside) if inside.isdigit() else "*"
-        elif step:
-            yield step
+    def published(self, mode: Mode) -> JsonSchema:
+        """The whole schema, as it stands alone; made once, when it is first asked for."""
+        if self._published is None:
+            self._published = {}
+        if mode not in self._published:
+            self._published[mode] = Publisher(mode).publish(self)
+        return self._published[mode]
 
 
 def construct(build: Callable[..., Any], *arguments: Any) -> Any:

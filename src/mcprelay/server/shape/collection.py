@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from mcprelay.errors import DefinitionError
 from mcprelay.server.shape import JsonSchema, Misfit, Mode, Publisher, Reader, Shape, construct, together
-from mcprelay.server.shape.scalar import STRING
+from mcprelay.server.shape.scalar import ANYTHING, STRING
+from mcprelay.server.words import expectation, quoted
 
 
 class Array(Shape):
@@ -44,12 +47,22 @@ class Array(Shape):
     def reader(self, mode: Mode) -> Reader:
         item = self.item.reader(mode)
         if mode == "output":
-            return Reader(list[item.type], exact=item.exact)  # type: ignore[name-defined]  # a type made at run time
+            return Reader(_list(item.type), None if item.lift is None else _each(item.lift, None))
         if self._wire is not None and (item.lift is None or self._wire is list):
             arguments = (item.type, ...) if self._wire is tuple else item.type
-            wire: Any = self._wire.__class_getitem__(arguments)
-            return Reader(wire, None if item.lift is None else _each(item.lift, None), item.exact)
-        return Reader(list[item.type], _each(item.lift, self._build), item.exact)  # type: ignore[name-defined]
+            return Reader(
+                self._wire.__class_getitem__(arguments), None if item.lift is None else _each(item.lift, None)
+            )
+        return Reader(_list(item.type), _each(item.lift, self._build))
+
+    def explain(self, value: Any, mode: Mode) -> list[Misfit]:
+        if not isinstance(value, list):
+            return [self.unmet(value, mode)]
+        inside = [misfit.below(at) for at, item in enumerate(value) for misfit in self.item.explain(item, mode)]
+        return inside or super().explain(value, mode)
+
+    def refusals(self, misfit: Misfit, value: Any, mode: Mode) -> list[Misfit]:
+        return [misfit]
 
     def writer(self, *, careful: bool) -> Callable[[Any], Any] | None:
         write = self.item.writer(careful=careful)
@@ -80,7 +93,13 @@ class Tuple(Shape):
         items = [item.reader(mode) for item in self.items]
         wire: Any = tuple.__class_getitem__(tuple(item.type for item in items))
         lifts = [(at, item.lift) for at, item in enumerate(items) if item.lift is not None]
-        return Reader(wire, _at(lifts) if lifts else None, all(item.exact for item in items))
+        return Reader(wire, _at(lifts) if lifts else None)
+
+    def explain(self, value: Any, mode: Mode) -> list[Misfit]:
+        if not isinstance(value, list) or len(value) != len(self.items):
+            return [self.unmet(value, mode)]
+        pairs = enumerate(zip(self.items, value, strict=True))
+        return [misfit.below(at) for at, (item, part) in pairs for misfit in item.explain(part, mode)]
 
     def writer(self, *, careful: bool) -> Callable[[Any], Any] | None:
         writes = [item.writer(careful=careful) for item in self.items]
@@ -126,10 +145,31 @@ class Map(Shape):
 
     def reader(self, mode: Mode) -> Reader:
         key, value = self.key.reader(mode), self.value.reader(mode)
-        lift = None
-        if mode == "input" and (key.lift or value.lift or self._build is not dict):
-            lift = _entries(key.lift, value.lift, None if self._build is dict else self._build)
-        return Reader(dict[key.type, value.type], lift, key.exact and value.exact)  # type: ignore[name-defined]
+        build = None if self._build is dict or mode == "output" else self._build
+        lifted = key.lift or value.lift or build
+        wire: Any = dict.__class_getitem__((key.type, value.type))
+        return Reader(wire, _entries(key.lift, value.lift, build) if lifted else None)
+
+    def explain(self, value: Any, mode: Mode) -> list[Misfit]:
+        if not isinstance(value, dict):
+            return [self.unmet(value, mode)]
+        inside = [misfit.below(key) for key, item in value.items() for misfit in self.value.explain(item, mode)]
+        keys = [misfit for key in value for misfit in self._explain_key(key, mode)]
+        return inside + keys or super().explain(value, mode)
+
+    def _explain_key(self, key: str, mode: Mode) -> list[Misfit]:
+        if self.key is STRING:
+            return []
+        try:
+            Map(self.key, ANYTHING, build=dict, python=(dict,)).read(msgspec.json.encode({key: None}), mode)
+        except Misfit as misfit:
+            expected = expectation(self._names(Publisher(mode)))
+            reason = misfit.reason if misfit.path else f"expected a key that is {expected}, got the key {quoted(key)}"
+            return [Misfit(reason, (key,), expected=expected)]
+        return []
+
+    def refusals(self, misfit: Misfit, value: Any, mode: Mode) -> list[Misfit]:
+        return [misfit]
 
     def writer(self, *, careful: bool) -> Callable[[Any], Any] | None:
         write_key = self.key.writer(careful=careful)
@@ -142,37 +182,42 @@ class Map(Shape):
         return (self.key, self.value)
 
 
+def _list(item: Any) -> Any:
+    """`list` of a type that is made at run time."""
+    return list.__class_getitem__(item)
+
+
 def _each(lift: Callable[[Any], Any] | None, build: Callable[[list[Any]], Any] | None) -> Callable[[Any], Any]:
+    """Lift each item, once: what contains itself would be lifted again and again at every level."""
+
     def lift_all(values: list[Any]) -> Any:
         if lift is not None:
-            try:
-                values = [lift(value) for value in values]
-            except Misfit:
-                raise _misfits_of(values, lift) from None
+            made: list[Any] = []
+            misfits: list[Misfit] = []
+            for at, value in enumerate(values):
+                try:
+                    made.append(lift(value))
+                except Misfit as misfit:
+                    misfits.append(misfit.below(at))
+            if misfits:
+                raise together(misfits)
+            values = made
         return values if build is None else construct(build, values)
 
     return lift_all
 
 
-def _misfits_of(values: list[Any], lift: Callable[[Any], Any]) -> Misfit:
-    """Every item that does not fit, now that one is known not to."""
-    misfits: list[Misfit] = []
-    for at, value in enumerate(values):
-        try:
-            lift(value)
-        except Misfit as misfit:
-            misfits.append(misfit.below(at))
-    return together(misfits)
-
-
 def _at(lifts: list[tuple[int, Callable[[Any], Any]]]) -> Callable[[Any], Any]:
     def lift_some(values: tuple[Any, ...]) -> Any:
         made = list(values)
+        misfits: list[Misfit] = []
         for at, lift in lifts:
             try:
                 made[at] = lift(made[at])
-            except Misfit as error:
-                raise error.below(at) from error
+            except Misfit as misfit:
+                misfits.append(misfit.below(at))
+        if misfits:
+            raise together(misfits)
         return tuple(made)
 
     return lift_some
@@ -185,11 +230,14 @@ def _entries(
 ) -> Callable[[Any], Any]:
     def lift_entries(values: dict[Any, Any]) -> Any:
         made: dict[Any, Any] = {}
+        misfits: list[Misfit] = []
         for key, value in values.items():
             try:
                 made[lift_key(key) if lift_key else key] = lift(value) if lift else value
-            except Misfit as error:
-                raise error.below(str(key)) from error
+            except Misfit as misfit:
+                misfits.append(misfit.below(str(key)))
+        if misfits:
+            raise together(misfits)
         return made if build is None else construct(build, made)
 
     return lift_entries

@@ -18,8 +18,10 @@ import msgspec
 from msgspec import Raw
 
 from mcprelay.errors import DefinitionError
+from mcprelay.server.coercion import target_of
 from mcprelay.server.shape import EVERY_KIND, JsonSchema, Kind, Misfit, Mode, Publisher, Reader, Shape, together
 from mcprelay.server.shape.finite import path_to_nonfinite
+from mcprelay.server.validator import Validator, unknown
 
 _NOT_A_NUMBER = re.compile(rb'"\s*[-+]?(?:nan|inf(?:inity)?)\s*"', re.IGNORECASE)
 
@@ -31,14 +33,15 @@ class Foreign(Shape):
         pydantic = _pydantic(annotation)
         try:
             self._adapter: Any = pydantic.TypeAdapter(annotation)
-            self._published = {mode: self._make_schema(mode) for mode in ("input", "output")}
+            self._schemas = {mode: self._make_schema(mode) for mode in ("input", "output")}
         except pydantic.errors.PydanticUserError as error:
             raise DefinitionError(f"pydantic cannot describe {annotation!r}: {error.message}") from error
+        self._validators: dict[Mode, Validator] = {}
         self._strict = strict
         self._error = pydantic.ValidationError
-        self._closed = _is_closed(annotation) and not _has_open_objects(self._published["input"])
+        self._closed = _is_closed(annotation) and not _has_open_objects(self._schemas["input"])
         self.python = (annotation,) if isinstance(annotation, type) else ()
-        self.kinds = _kinds(self._published["input"])
+        self.kinds = _kinds(self._schemas["input"])
         self._options: dict[str, Any] = {"extra": "forbid"} if self._closed else {}
 
     def _make_schema(self, mode: str) -> JsonSchema:
@@ -58,11 +61,9 @@ class Foreign(Shape):
         return _without_class_titles(schema)
 
     def schema(self, to: Publisher) -> JsonSchema:
-        if to.purpose == "check":
-            return {}
         if to.purpose == "mend":  # a model sent as a string of JSON is one; what is inside is pydantic's
             return {"type": sorted(self.kinds)} if self.kinds <= {"object", "array"} else {}
-        schema = self._published[to.mode]
+        schema = self._schemas[to.mode]
         if to.mode == "input" and self._closed:
             schema = _close(schema)
         schema = dict(schema)
@@ -81,23 +82,45 @@ class Foreign(Shape):
         return renamed
 
     def reader(self, mode: Mode) -> Reader:
-        return Reader(Raw, self._validate, exact=True) if mode == "input" else Reader(Raw, exact=False)
+        return Reader(Raw, self._validate if mode == "input" else self._check)
+
+    def refusals(self, misfit: Misfit, value: Any, mode: Mode) -> list[Misfit]:
+        return list(misfit.every())
+
+    def _check(self, raw: Raw) -> None:
+        value = msgspec.json.decode(raw)
+        if not self._validator("output").accepts(value):
+            raise together(self._validator("output").misfits(value))
+
+    def _validator(self, mode: Mode) -> Validator:
+        if mode not in self._validators:
+            self._validators[mode] = Validator(self._schemas[mode])
+        return self._validators[mode]
 
     def _validate(self, raw: Raw) -> Any:
         data = bytes(raw)
-        if _NOT_A_NUMBER.search(data) and not self._is_valid(data):
+        # pydantic reads the string "nan" as a number, which JSON Schema does not
+        if _NOT_A_NUMBER.search(data) and not self._validator("input").accepts(msgspec.json.decode(data)):
             raise Misfit("holds a number that is not finite")
         try:
             return self._adapter.validate_json(data, strict=self._strict or None, **self._options)
         except self._error as error:
             details = error.errors(include_url=False, include_context=False)
-            raise together([Misfit(_sentence(detail["msg"]), tuple(detail["loc"])) for detail in details]) from error
+            raise together([self._misfit(detail) for detail in details]) from error
 
-    def _is_valid(self, data: bytes) -> bool:
-        """Whether the published schema takes it: pydantic reads the string "nan" as a number, JSON Schema does not."""
-        from jsonschema_rs import Draft202012Validator
+    def _misfit(self, detail: Any) -> Misfit:
+        path = tuple(detail["loc"])
+        if detail["type"] == "extra_forbidden":
+            return unknown(str(path[-1]), self._keys_at(path[:-1])).under(path[:-1])
+        return Misfit(_sentence(detail["msg"]), path)
 
-        return Draft202012Validator(self._published["input"], offline=True).is_valid(msgspec.json.decode(data))
+    def _keys_at(self, path: tuple[str | int, ...]) -> list[str]:
+        """The keys that an object at this place may have."""
+        root = self._schemas["input"]
+        node = root
+        for step in path:
+            node = _inside(target_of(node, root), step)
+        return list((target_of(node, root) or {}).get("properties", {}))
 
     def writer(self, *, careful: bool) -> Callable[[Any], Any] | None:
         return self._write_careful if careful else self._write
@@ -120,6 +143,17 @@ class Foreign(Shape):
                 return self._write(self._adapter.validate_python(value))
             except self._error:
                 raise misfit from None
+
+
+def _inside(schema: Any, step: str | int) -> Any:
+    """The schema of a part, as far as it can be seen without knowing the value."""
+    if not isinstance(schema, dict):
+        return None
+    found = schema.get("items") if isinstance(step, int) else schema.get("properties", {}).get(step)
+    for option in schema.get("anyOf", ()) if found is None else ():
+        if isinstance(option, dict) and "$ref" in option:
+            return option
+    return found
 
 
 def is_foreign(annotation: Any) -> bool:

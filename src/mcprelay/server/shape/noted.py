@@ -1,8 +1,8 @@
 """A shape with something said about it: descriptions, constraints, formats, predicates.
 
 Where a constraint is one that msgspec enforces while it decodes, it goes there. A bound on a type that JSON has no
-numbers for (dates, lengths of bytes) is checked on the value. Every other keyword that constrains leaves the reader
-inexact, so that a validator of the whole schema goes first.
+numbers for (dates, lengths of bytes) is checked on the value. Every other keyword that constrains is enforced by a
+validator of just these keywords, before the value is read.
 """
 
 # ruff: noqa: D102 - the methods of a shape are described once, in `Shape`
@@ -13,13 +13,16 @@ from collections.abc import Callable, Sequence
 from typing import Annotated, Any, NamedTuple
 
 import msgspec
+from msgspec import Raw
 
 from mcprelay.errors import DefinitionError
 from mcprelay.server.schema import HEADER
-from mcprelay.server.shape import EVERY_KIND, JsonSchema, Kind, Misfit, Mode, Publisher, Reader, Shape
+from mcprelay.server.shape import EVERY_KIND, JsonSchema, Kind, Misfit, Mode, Publisher, Reader, Shape, together
 from mcprelay.server.shape.collection import Array, Map
-from mcprelay.server.shape.scalar import INTEGER, NUMBER, STRING
+from mcprelay.server.shape.record import Record
+from mcprelay.server.shape.scalar import ANYTHING, INTEGER, NUMBER, STRING
 from mcprelay.server.shape.union import OneOf
+from mcprelay.server.validator import Validator
 
 REMARKS = frozenset({
     "title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "$comment",
@@ -71,6 +74,7 @@ class Noted(Shape):
         self.checks = tuple(checks)
         self.kinds = inner.kinds
         self.python = inner.python
+        self._validator: Validator | None = None
 
     def schema(self, to: Publisher) -> JsonSchema:
         return self._over(self.inner.schema(to), to)
@@ -80,7 +84,7 @@ class Noted(Shape):
 
     def _over(self, inner: JsonSchema, to: Publisher) -> JsonSchema:
         """What is said here over what the shape says; of two notes that constrain the same, both."""
-        to.stated |= not self._meta()[1]
+        to.stated |= bool(self._shares()[1])
         said = self._said(to)
         if not isinstance(self.inner, Noted):
             return inner | said
@@ -94,25 +98,51 @@ class Noted(Shape):
         return self.keywords
 
     def reader(self, mode: Mode) -> Reader:
+        meta, others = self._shares()
+        if others:
+            lift = self._validating(mode)
+            return Reader(Raw, self._checked(lift) if self.checks and mode == "input" else lift)
         inner = self.inner.reader(mode)
-        meta, enforced = self._meta()
         wire = Annotated[inner.type, msgspec.Meta(**meta)] if meta else inner.type
-        lift = self._checked(inner.lift) if self.checks and mode == "input" else inner.lift
-        return Reader(wire, lift, inner.exact and enforced)
+        return Reader(wire, self._checked(inner.lift) if self.checks and mode == "input" else inner.lift)
 
-    def _meta(self) -> tuple[dict[str, Any], bool]:
-        """The constraints that msgspec takes over, and whether these are all that there are."""
+    def _shares(self) -> tuple[dict[str, Any], JsonSchema]:
+        """The constraints that msgspec takes over, and those that it leaves."""
         names = _taken_over(self.inner)
         meta: dict[str, Any] = {}
-        enforced = True
+        others: JsonSchema = {}
         for keyword, value in self.keywords.items():
             if is_remark(keyword):
                 continue
             if keyword in names and _is_native(self.inner, keyword, value):
                 meta[names[keyword]] = value
             else:
-                enforced = False
-        return meta, enforced
+                others[keyword] = value
+        if others:  # then they are all looked at together
+            others = {keyword: value for keyword, value in self.keywords.items() if not is_remark(keyword)}
+        return meta, others
+
+    def _validating(self, mode: Mode) -> Callable[[Raw], Any]:
+        """Hold a value against the keywords that no decoder enforces, then read it as the shape inside."""
+        validator, inner = self.validator(), self.inner
+
+        def lift(raw: Raw) -> Any:
+            value = msgspec.json.decode(raw)
+            if not validator.accepts(value):
+                raise together(validator.misfits(value))
+            return inner.read(raw, mode)
+
+        return lift
+
+    def validator(self) -> Validator:
+        """What holds values against the keywords.
+
+        Raises:
+            DefinitionError: They are no JSON Schema.
+        """
+        if self._validator is None:
+            self._validator = Validator(self._shares()[1])
+        return self._validator
 
     def _checked(self, lift: Callable[[Any], Any] | None) -> Callable[[Any], Any]:
         checks = self.checks
@@ -125,6 +155,20 @@ class Noted(Shape):
             return made
 
         return lift_and_check
+
+    def explain(self, value: Any, mode: Mode) -> list[Misfit]:
+        inside = self.inner.explain(value, mode)
+        if inside:
+            plain = self.inner.unmet(value, mode).reason
+            return [self.unmet(value, mode) if misfit.reason == plain else misfit for misfit in inside]
+        refused = [] if not self._shares()[1] else self.validator().misfits(value)
+        if refused:
+            return [misfit if misfit.path or misfit.expected else self.unmet(value, mode) for misfit in refused]
+        return super().explain(value, mode)
+
+    def refusals(self, misfit: Misfit, value: Any, mode: Mode) -> list[Misfit]:
+        own = not isinstance(misfit.__cause__, msgspec.DecodeError)
+        return [misfit] if own else [self.unmet(value, mode)]
 
     def writer(self, *, careful: bool) -> Callable[[Any], Any] | None:
         return self.inner.writer(careful=careful)
@@ -141,14 +185,35 @@ class Defined(Shape):
         self.inner = inner
         self.kinds = inner.kinds
         self.python = inner.python
+        self._validator: Validator | None = None
 
     def schema(self, to: Publisher) -> JsonSchema:
         to.stated = True
         return dict(self.definition)
 
     def reader(self, mode: Mode) -> Reader:
-        inner = self.inner.reader(mode)
-        return Reader(inner.type, inner.lift, exact=False)
+        validator = self.validator()
+
+        def lift(raw: Raw) -> Any:
+            value = msgspec.json.decode(raw)
+            if not validator.accepts(value):
+                raise together(validator.misfits(value))
+            return self.inner.read(raw, mode)
+
+        return Reader(Raw, lift)
+
+    def validator(self) -> Validator:
+        """What holds values against the definition.
+
+        Raises:
+            DefinitionError: It is no JSON Schema.
+        """
+        if self._validator is None:
+            self._validator = Validator(self.definition)
+        return self._validator
+
+    def explain(self, value: Any, mode: Mode) -> list[Misfit]:
+        return self.validator().misfits(value) or self.inner.explain(value, mode)
 
     def writer(self, *, careful: bool) -> Callable[[Any], Any] | None:
         return self.inner.writer(careful=careful)
@@ -169,6 +234,10 @@ def note(shape: Shape, keywords: JsonSchema, checks: Sequence[Check] = ()) -> Sh
         if not is_remark(keyword) and not _concerns(keyword, shape):
             kinds = " or ".join(sorted(shape.kinds))
             raise DefinitionError(f"{keyword} says nothing about a value that is {kinds} in JSON")
+    if isinstance(shape, Record) and "additionalProperties" in keywords:
+        keywords = dict(keywords)
+        others = keywords.pop("additionalProperties")
+        shape = shape if others is False else shape.opened(ANYTHING if others is True else Defined(others, ANYTHING))
     if not isinstance(shape, OneOf):
         return _merged(shape, keywords, checks) if keywords or checks else shape
     outside = {keyword: value for keyword, value in keywords.items() if is_remark(keyword)}

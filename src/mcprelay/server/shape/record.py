@@ -13,13 +13,15 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import NODEFAULT, Raw, Struct
 
 from mcprelay.server.shape import REFUSALS, JsonSchema, Misfit, Mode, Publisher, Reader, Shape, construct, together
+from mcprelay.server.validator import missing, unknown
+from mcprelay.server.words import describe, expectation, quoted
 
 ABSENT: Any = object()
 """Stands in the decoded Struct for a field that did not come."""
@@ -73,6 +75,7 @@ class Record(Shape):
         fields: In the author's order. Set after construction, since a class may contain itself.
         extra: The shape of values under any other key, or None where other keys are refused.
         reserved: Keys that are refused even then.
+        tag: The key and the value that every such object has, or None.
         native: Whether msgspec writes such a value just as it is published.
         build: Makes the value from the fields' values, in order; `ABSENT` stands for an optional one that did not come.
     """
@@ -95,11 +98,23 @@ class Record(Shape):
         self.description = description
         self.python = python
         self._build = build
-        self._tag = tag
+        self.tag = tag
         self.native = False
         self._readers: dict[Mode, Reader] = {}
         self._open: set[Mode] = set()
         self._writing = False
+
+    def opened(self, extra: Shape) -> Record:
+        """The same, where other keys are welcome. A mapping keeps them, any other class has no place for them."""
+
+        def build(values: Sequence[Any]) -> Any:
+            *own, others = values
+            made = self._build(own)
+            return {**made, **others} if isinstance(made, dict) else made
+
+        record = Record(self.name, build=build, python=self.python, description=self.description, tag=self.tag)
+        record.fields, record.native, record.extra = self.fields, self.native, extra
+        return record
 
     def schema(self, to: Publisher) -> JsonSchema:
         return to.refer(self, self.name, lambda: self.body(to))
@@ -111,13 +126,13 @@ class Record(Shape):
         if self.description:
             schema["description"] = self.description
         properties: JsonSchema = {}
-        if self._tag is not None:
-            key, tag = self._tag
+        if self.tag is not None:
+            key, tag = self.tag
             properties[key] = {"type": "string" if isinstance(tag, str) else "integer", "enum": [tag]}
         schema["properties"] = properties | {field.key: self._property(field, to) for field in fields}
         required = [field.key for field in fields if _is_required(field, mode)]
-        if self._tag is not None:
-            required.insert(0, self._tag[0])
+        if self.tag is not None:
+            required.insert(0, self.tag[0])
         if required:
             schema["required"] = required
         if to.mode == "input":
@@ -138,7 +153,7 @@ class Record(Shape):
     def reader(self, mode: Mode) -> Reader:
         if mode not in self._readers:
             if mode in self._open:  # it contains itself: the inner one is left raw and read when it is met
-                return Reader(Raw, self.read, exact=True) if mode == "input" else Reader(Raw, exact=False)
+                return Reader(Raw, lambda raw: self.read(raw, mode))
             self._open.add(mode)
             try:
                 self._readers[mode] = self._make_reader(mode)
@@ -149,21 +164,21 @@ class Record(Shape):
     def _make_reader(self, mode: Mode) -> Reader:
         fields = [field for field in self.fields if field.in_mode(mode)]
         readers = [field.shape.reader(mode) for field in fields]
+        if mode == "input" and self.extra is not None:
+            return Reader(dict[str, Raw], self._lift_open(fields, self.extra))
         mirror = self._mirror(mode, fields, readers)
-        exact = all(reader.exact for reader in readers) and self.extra is None
-        if mode == "output":
-            return Reader(mirror, None, exact)
-        if self.extra is not None:
-            return Reader(dict[str, Raw], self._lift_open(fields, self.extra), exact)
-        return Reader(mirror, self.lifting(fields, readers), exact)
+        if mode == "input":
+            return Reader(mirror, self.lifting(fields, readers))
+        lifts = _lifts(fields, readers)
+        return Reader(mirror, _lifted_values(lifts, 0 if self.tag is None else 1) if lifts else None)
 
     def _mirror(self, mode: Mode, fields: list[Field], readers: list[Reader]) -> type[Struct]:
         """The Struct that JSON is decoded into. Its own field names are numbered, so that no name can clash with it."""
         members: list[Any] = []
         keys: dict[str, str] = {}
-        if self._tag is not None:
-            members.append(("tag", Literal[self._tag[1]]))
-            keys["tag"] = self._tag[0]
+        if self.tag is not None:
+            members.append(("tag", Literal[self.tag[1]]))
+            keys["tag"] = self.tag[0]
         for at, (field, reader) in enumerate(zip(fields, readers, strict=True)):
             keys[f"p{at}"] = field.key
             members.append((f"p{at}", reader.type, *_default(field, mode, lifted=reader.lift is not None)))
@@ -174,12 +189,11 @@ class Record(Shape):
 
     def lifting(self, fields: Sequence[Field], readers: Sequence[Reader]) -> Callable[[Any], Any]:
         """From the decoded Struct to the value."""
-        pairs = zip(fields, readers, strict=True)
-        lifts = [(at, field, reader.lift) for at, (field, reader) in enumerate(pairs) if reader.lift is not None]
+        lifts = _lifts(fields, readers)
         build, values_of = self._build, msgspec.structs.astuple
         if build is tuple:
             return _lifted_values(lifts, 0) if lifts else values_of  # the arguments of a call, ready as they are
-        skip = 0 if self._tag is None else 1
+        skip = 0 if self.tag is None else 1
         if lifts or skip:
             values_of = _lifted_values(lifts, skip)
 
@@ -199,12 +213,45 @@ class Record(Shape):
         def lift(members: dict[str, Raw]) -> Any:
             rest = dict(members)
             values = [_read_member(field, rest) for field in fields]
-            for key in rest.keys() & self.reserved:
-                raise Misfit("there is no such argument", (key,))
+            if rest.keys() & self.reserved:
+                raise Misfit("holds an argument that there is not")
             others = {key: _located(extra.read, raw, key) for key, raw in rest.items()}
             return construct(self._build, [*values, others])
 
         return lift
+
+    def explain(self, value: Any, mode: Mode) -> list[Misfit]:
+        if not isinstance(value, dict):
+            return [self.unmet(value, mode)]
+        fields = [field for field in self.fields if field.in_mode(mode)]
+        misfits = [*self._explain_tag(value), *_explain_fields(fields, value, mode), *self._explain_others(value, mode)]
+        return misfits or super().explain(value, mode)
+
+    def refusals(self, misfit: Misfit, value: Any, mode: Mode) -> list[Misfit]:
+        return list(misfit.every())
+
+    def _explain_tag(self, value: dict[str, Any]) -> list[Misfit]:
+        if self.tag is None:
+            return []
+        key, tag = self.tag
+        if key not in value:
+            return [missing(key, quoted(tag))]
+        known = value[key] == tag and not isinstance(value[key], bool)
+        return [] if known else [Misfit(f"expected {quoted(tag)}, got {describe(value[key])}", (key,))]
+
+    def _explain_others(self, value: dict[str, Any], mode: Mode) -> list[Misfit]:
+        """What is wrong with keys that no field has."""
+        if mode == "output":
+            return []
+        known = [field.key for field in self.fields if field.in_mode(mode)] + (
+            [] if self.tag is None else [self.tag[0]]
+        )
+        others = [key for key in value if key not in known]
+        if self.extra is None:
+            return [unknown(key, known) for key in others]
+        reserved = [unknown(key, known) for key in others if key in self.reserved]
+        free = [key for key in others if key not in self.reserved]
+        return reserved + [misfit.below(key) for key in free for misfit in self.extra.explain(value[key], mode)]
 
     @property
     def _names(self) -> set[str]:
@@ -226,7 +273,7 @@ class Record(Shape):
     def _written(self, value: Any, writes: list[tuple[Field, Callable[[Any], Any] | None]]) -> Any:
         if self.python and not isinstance(value, self.python):
             return value
-        written: dict[str, Any] = {} if self._tag is None else {self._tag[0]: self._tag[1]}
+        written: dict[str, Any] = {} if self.tag is None else {self.tag[0]: self.tag[1]}
         is_mapping = isinstance(value, Mapping)
         if is_mapping:  # a mapping may have keys beyond those declared, and keeps them
             written |= {key: item for key, item in value.items() if key not in self._names}
@@ -264,12 +311,15 @@ class Named(Shape):
 
     def reader(self, mode: Mode) -> Reader:
         if mode in self._open:
-            return Reader(Raw, self.read, exact=True) if mode == "input" else Reader(Raw, exact=False)
+            return Reader(Raw, lambda raw: self.read(raw, mode))
         self._open.add(mode)
         try:
             return self.target.reader(mode)
         finally:
             self._open.discard(mode)
+
+    def explain(self, value: Any, mode: Mode) -> list[Misfit]:
+        return self.target.explain(value, mode)
 
     def writer(self, *, careful: bool) -> Callable[[Any], Any] | None:
         if self._writing:
@@ -292,6 +342,14 @@ def later(shape: Shape, *, careful: bool) -> Callable[[Any], Any]:
         return value if inner is None else inner(value)
 
     return write
+
+
+def _explain_fields(fields: Sequence[Field], value: dict[str, Any], mode: Mode) -> Iterator[Misfit]:
+    for field in fields:
+        if field.key in value:
+            yield from (misfit.below(field.key) for misfit in field.shape.explain(value[field.key], mode))
+        elif _is_required(field, mode):
+            yield missing(field.key, expectation(field.shape.published(mode)))
 
 
 def plain_json(shape: Shape, value: Any) -> Any:
@@ -325,6 +383,12 @@ def _default(field: Field, mode: Mode, *, lifted: bool) -> tuple[Any, ...]:
     return (msgspec.field(default_factory=field.initial),)
 
 
+def _lifts(fields: Sequence[Field], readers: Sequence[Reader]) -> list[tuple[int, Field, Callable[[Any], Any]]]:
+    """Which fields are lifted, and how."""
+    pairs = enumerate(zip(fields, readers, strict=True))
+    return [(at, field, reader.lift) for at, (field, reader) in pairs if reader.lift is not None]
+
+
 def _lifted_values(lifts: Sequence[tuple[int, Field, Callable[[Any], Any]]], skip: int) -> Callable[[Any], Any]:
     """The values of a decoded Struct with those lifted that need it, all misfits among them told at once."""
     values_of = msgspec.structs.astuple
@@ -353,7 +417,7 @@ def _read_member(field: Field, members: dict[str, Raw]) -> Any:
     if raw is not None:
         return _located(field.shape.read, raw, field.key)
     if field.required:
-        raise Misfit("is missing", (field.key,))
+        raise Misfit("is missing", (field.key,), absent=True)
     return ABSENT if field.optional else field.initial()
 
 

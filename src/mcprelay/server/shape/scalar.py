@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from mcprelay.server.shape import JsonSchema, Kind, Mode, Publisher, Reader, Shape, construct
+from mcprelay.server.shape import JsonSchema, Kind, Misfit, Mode, Publisher, Reader, Shape, construct
 
 
 class Scalar(Shape):
@@ -43,6 +43,9 @@ class Subtype(Shape):
 
     def writer(self, *, careful: bool) -> Callable[[Any], Any] | None:
         return self.base.type
+
+    def refusals(self, misfit: Misfit, value: Any, mode: Mode) -> list[Misfit]:
+        return [misfit]
 
     def _make(self, value: Any) -> Any:
         return construct(self.type, value)

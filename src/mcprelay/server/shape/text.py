@@ -69,16 +69,17 @@ class Text(Shape):
         self._repair = repair or write
 
     def schema(self, to: Publisher) -> JsonSchema:
-        schema = self._schemas[to.mode]
-        return (
-            {key: value for key, value in schema.items() if key != "format"} if to.purpose == "check" else dict(schema)
-        )
+        return dict(self._schemas[to.mode])
 
     def reader(self, mode: Mode) -> Reader:
         return self._readers[mode]
 
     def writer(self, *, careful: bool) -> Callable[[Any], Any] | None:
         return self._repair if careful else self._write
+
+    def refusals(self, misfit: Misfit, value: Any, mode: Mode) -> list[Misfit]:
+        own = not isinstance(misfit.__cause__, msgspec.DecodeError)
+        return [misfit] if own else [self.unmet(value, mode)]
 
 
 def _read_datetime(text: str) -> dt.datetime:

@@ -11,8 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Union
 
+import msgspec
 from msgspec import Raw
 
+from mcprelay.server.coercion import kind_of, likeness
 from mcprelay.server.shape import JsonSchema, Kind, Misfit, Mode, Publisher, Reader, Shape
 from mcprelay.server.shape.scalar import NULL
 
@@ -44,14 +46,13 @@ class OneOf(Shape):
 
     def reader(self, mode: Mode) -> Reader:
         readers = [option.reader(mode) for option in self.options]
-        exact = all(reader.exact for reader in readers)
         others = [reader for option, reader in zip(self.options, readers, strict=True) if option is not NULL]
         if len(others) == 1 and others[0].type is not Raw:
             lift = others[0].lift
-            return Reader(others[0].type | None, None if lift is None else _unless_none(lift), exact)
+            return Reader(others[0].type | None, None if lift is None else _unless_none(lift))
         if self._told_apart() and not any(reader.lift or reader.type is Raw for reader in readers):
-            return Reader(Union[tuple(reader.type for reader in readers)], None, exact)  # noqa: UP007
-        return Reader(Raw, None, exact=False) if mode == "output" else Reader(Raw, self._try_each, exact)
+            return Reader(Union[tuple(reader.type for reader in readers)])  # noqa: UP007
+        return Reader(Raw, self._trying(mode))
 
     def _told_apart(self) -> bool:
         """Whether no two options can be the same kind of JSON value. msgspec tells `int | float` apart."""
@@ -63,19 +64,35 @@ class OneOf(Shape):
             seen |= kinds
         return True
 
-    def _try_each(self, raw: Raw) -> Any:
-        data = bytes(raw)
-        kinds = _BY_FIRST_BYTE.get(data[0], _NUMBERS)
-        refusals: list[Misfit] = []
-        for option in self.options:
-            if option.kinds & kinds:
-                try:
-                    return option.read(data)
-                except Misfit as misfit:
-                    refusals.append(misfit)
-        if len(refusals) == 1:
-            raise refusals[0]
-        raise Misfit("fits none of the types it may be" + "".join(f"; {refusal.reason}" for refusal in refusals))
+    def _trying(self, mode: Mode) -> Callable[[Raw], Any]:
+        def try_each(raw: Raw) -> Any:
+            data = bytes(raw)
+            kinds = _BY_FIRST_BYTE.get(data[0], _NUMBERS)
+            refused: Misfit | None = None
+            for option in self.options:
+                if option.kinds & kinds:
+                    try:
+                        return option.read(data, mode)
+                    except Misfit as misfit:
+                        refused = misfit
+            raise refused or Misfit("fits none of the types it may be")
+
+        return try_each
+
+    def explain(self, value: Any, mode: Mode) -> list[Misfit]:
+        kind = kind_of(value)
+        options = [option for option in self.options if kind in option.kinds]
+        if not options:
+            return [self.unmet(value, mode)]
+        if len(options) == 1:
+            return options[0].explain(value, mode)
+        data = msgspec.json.encode(value)
+        if any(_reads(option, data, mode) for option in options):
+            return []
+        if not isinstance(value, dict):
+            return [self.unmet(value, mode)]
+        nearest = max(options, key=lambda option: likeness(value, option.published(mode)))
+        return nearest.explain(value, mode) or [self.unmet(value, mode)]
 
     def writer(self, *, careful: bool) -> Callable[[Any], Any] | None:
         writes = [(option.python, write) for option in self.options if (write := option.writer(careful=careful))]
@@ -83,6 +100,14 @@ class OneOf(Shape):
 
     def parts(self) -> Sequence[Shape]:
         return self.options
+
+
+def _reads(option: Shape, data: bytes, mode: Mode) -> bool:
+    try:
+        option.read(data, mode)
+    except Misfit:
+        return False
+    return True
 
 
 def _unless_none(lift: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -112,10 +137,13 @@ class NullUnsaid(Shape):
         self.python = union.python
 
     def schema(self, to: Publisher) -> JsonSchema:
-        return self.union.schema(to) if to.purpose != "publish" or to.mode == "output" else self.said.schema(to)
+        return self.union.schema(to) if to.purpose == "mend" or to.mode == "output" else self.said.schema(to)
 
     def reader(self, mode: Mode) -> Reader:
         return self.union.reader(mode)
+
+    def explain(self, value: Any, mode: Mode) -> list[Misfit]:
+        return self.union.explain(value, mode)
 
     def writer(self, *, careful: bool) -> Callable[[Any], Any] | None:
         return self.union.writer(careful=careful)

@@ -76,12 +76,17 @@ _QUALIFIERS = {"Required", "NotRequired", "ReadOnly", "Final", "ClassVar", "Unpa
 
 
 class Walk:
-    """One walk over the annotations of one callable. A class met twice gives the same shape, which is then shared."""
+    """One walk over the annotations of one callable. A class met twice gives the same shape, which is then shared.
+
+    Attributes:
+        unions: Every union that was met.
+    """
 
     def __init__(self, *, strict: bool) -> None:
         self._strict = strict
         self._records: dict[Any, Record] = {}
         self._aliases: dict[Any, Named] = {}
+        self.unions: list[OneOf] = []
 
     def shape(self, annotation: Any, scope: Scope, variables: Mapping[Any, Any] | None = None) -> Shape:
         """The shape of an annotation.
@@ -167,7 +172,11 @@ class Walk:
         if ANYTHING in options:
             return ANYTHING
         distinct = list(dict.fromkeys(options))
-        return distinct[0] if len(distinct) == 1 else OneOf(distinct)
+        if len(distinct) == 1:
+            return distinct[0]
+        union = OneOf(distinct)
+        self.unions.append(union)
+        return union
 
     def noted(
         self, annotation: Any, scope: Scope, variables: Mapping[Any, Any] | None = None
