@@ -29,7 +29,7 @@ MARKS = "__mcp_marks__"
 """The attribute that holds the marks."""
 
 
-class Mark(Struct, frozen=True):
+class Mark(Struct, frozen=True, eq=False):
     """What a marked thing shall be.
 
     Attributes:

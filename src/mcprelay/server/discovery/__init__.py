@@ -21,6 +21,7 @@ from msgspec import Struct
 from mcprelay.errors import ConfigurationError, DefinitionError
 from mcprelay.server.discovery.cache import Cache, Record
 from mcprelay.server.discovery.collect import elements_in
+from mcprelay.server.discovery.footing import Footing
 from mcprelay.server.discovery.load import Loader
 from mcprelay.server.discovery.postponed import postponed
 from mcprelay.server.discovery.search import files_in
@@ -163,6 +164,7 @@ class Scan:
         self._found: dict[Shelf, dict[str, Entry]] = {shelf: {} for shelf in server.catalog.shelves}
         self._broken: list[Broken] = []
         self._skipped = 0
+        self._footing = Footing()
         self.records: dict[str, Record] = {}
 
     def take(self, file: str, root: Path) -> None:
@@ -184,7 +186,7 @@ class Scan:
             return
         entries = self._entries(loaded)
         if self._describes and entries is not None and self._server.by_hand == by_hand:
-            described = Record.of(loaded, entries)
+            described = Record.of(loaded, entries, self._footing)
             if described is not None:
                 self.records[file] = described
 

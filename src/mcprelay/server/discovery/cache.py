@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from mcprelay.errors import ConfigurationError
-from mcprelay.server.discovery.footing import footing_of, state_of
+from mcprelay.server.discovery.footing import Footing, state_of
 from mcprelay.types import Prompt, Resource, ResourceTemplate, Tool
 from mcprelay.wire import jsonrpc
 
@@ -88,14 +88,14 @@ class Record(Struct, frozen=True, kw_only=True):
     elements: tuple[Element, ...]
 
     @classmethod
-    def of(cls, loaded: Loaded, entries: list[Entry]) -> Record | None:
+    def of(cls, loaded: Loaded, entries: list[Entry], footing: Footing) -> Record | None:
         """Describe a file; None where something about it cannot be described."""
         elements = [_element(entry) for entry in entries]
         if None in elements:
             return None
         return cls(
             digest=loaded.digest,
-            rests_on=footing_of(loaded.module, loaded.file),
+            rests_on=footing.of(loaded.module, loaded.file),
             elements=tuple(element for element in elements if element is not None),
         )
 

@@ -24,21 +24,38 @@ if TYPE_CHECKING:
 ABSENT = "absent"
 
 
-def footing_of(module: types.ModuleType, file: str) -> dict[str, str]:
-    """The files that a module imports, each with its state."""
-    found: dict[str, str] = {}
-    waiting = [(module, file)]
-    while waiting:
-        for name in _imported_by(*waiting.pop()):
-            other = sys.modules.get(name)
-            path = getattr(other, "__file__", None)
-            if other is None or not isinstance(path, str) or path in found or _is_standard(path):
-                continue
-            found[path] = state_of(path)
-            if not _is_installed(path):
-                waiting.append((other, path))
-    found.pop(file, None)
-    return found
+class Footing:
+    """What files rest on. Each file is looked at once, so one of these is for one scan."""
+
+    def __init__(self) -> None:
+        self._imports: dict[str, tuple[str, ...]] = {}
+        self._states: dict[str, str] = {}
+
+    def of(self, module: types.ModuleType, file: str) -> dict[str, str]:
+        """The files that a module imports, each with its state."""
+        found: dict[str, str] = {}
+        waiting = [(module, file)]
+        while waiting:
+            for name in self._imported_by(*waiting.pop()):
+                other = sys.modules.get(name)
+                path = getattr(other, "__file__", None)
+                if other is None or not isinstance(path, str) or path in found or _is_standard(path):
+                    continue
+                found[path] = self._state_of(path)
+                if not _is_installed(path):
+                    waiting.append((other, path))
+        found.pop(file, None)
+        return found
+
+    def _imported_by(self, module: types.ModuleType, file: str) -> tuple[str, ...]:
+        if file not in self._imports:
+            self._imports[file] = tuple(dict.fromkeys(_imported_by(module, file)))
+        return self._imports[file]
+
+    def _state_of(self, path: str) -> str:
+        if path not in self._states:
+            self._states[path] = state_of(path)
+        return self._states[path]
 
 
 def state_of(path: str, *, like: str = "") -> str:
@@ -92,6 +109,7 @@ def _folders() -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The folders of installed packages, and those of the standard library."""
     paths = sysconfig.get_paths()
     installed = {os.path.realpath(paths[name]) for name in ("purelib", "platlib") if name in paths}
+    installed.add(str(Path(__file__).resolve().parents[2]))  # this package, wherever it is
     standard = {os.path.realpath(paths[name]) for name in ("stdlib", "platstdlib") if name in paths}
     return tuple(folder + os.sep for folder in installed), tuple(folder + os.sep for folder in standard)
 
