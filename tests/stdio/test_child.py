@@ -236,14 +236,15 @@ async def test_senders_that_wait_learn_of_its_end():
 async def test_its_last_words_are_complete_although_all_its_ends_are_noticed_at_once():
     for _ in range(20):
         async with child(*SH, "head -c 60000 /dev/zero >&2; echo last words >&2; exit 3") as channel:
-            os.waitid(os.P_PID, channel.pid, os.WEXITED | os.WNOWAIT)  # the loop does not run meanwhile
+            os.waitid(os.P_PID, channel.pid, os.WEXITED | os.WNOWAIT)  # noqa: ASYNC222 - the loop must not run meanwhile
             assert await channel.receive() == b""
             assert channel.exit_code == 3
             assert channel.stderr_tail.endswith("last words\n")
 
 
 async def test_senders_that_wait_learn_of_its_end_although_others_hold_the_pipes():
-    async with child(*SH, "(trap '' TERM; sleep 60) & sleep 60", high_water=1000) as channel:
+    script = "exec 3<&0; (trap '' TERM; sleep 60) <&3 & sleep 60"  # a shell's job has no input of its own
+    async with child(*SH, script, high_water=1000) as channel:
         channel.send_nowait(b"x" * 500_000)
         sending = asyncio.ensure_future(channel.send(b"late"))
         await asyncio.sleep(0)
