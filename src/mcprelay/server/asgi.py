@@ -195,8 +195,14 @@ class App:
             return
         if head.method == "POST":
             listen = await self._post(arrival)
-            if listen is not None:
-                await self._listen(listen, arrival)
+            refusal = None if listen is None else self._opened(listen, arrival)
+            if refusal is not None:
+                await respond(send, refusal)
+            elif listen is not None:
+                try:
+                    await self._exchange(listen, arrival)
+                finally:
+                    self._server.changes.closed()
             return
         work = self.endpoint.get(head) if head.method == "GET" else self.endpoint.delete(head)
         if isinstance(work, Refusal):
@@ -297,21 +303,16 @@ class App:
             hangup.close()
             link.close()
 
-    async def _listen(self, work: Exchange, arrival: Arrival) -> None:
-        """Tell of changes for as long as the client wants. Such a stream is not one of the requests worked on."""
+    def _opened(self, work: Exchange, arrival: Arrival) -> Refusal | None:
+        """Count one more stream of changes, unless it cannot be had: then the refusal."""
         if arrival.head.form is Form.JSON:
             why = f"{LISTEN} is answered by an event stream: Accept must list text/event-stream"
-            await arrival.respond(Refusal(406, jsonrpc.refusal(work.id, jsonrpc.INVALID_REQUEST, why)))
-            return
+            return Refusal(406, jsonrpc.refusal(work.id, jsonrpc.INVALID_REQUEST, why))
         try:
             self._server.changes.opened()
         except LimitExceeded as error:
-            await arrival.respond(_busy(str(error), work.id))
-            return
-        try:
-            await self._exchange(work, arrival)
-        finally:
-            self._server.changes.closed()
+            return _busy(str(error), work.id)
+        return None
 
     # --- the HTTP+SSE pair
 
