@@ -1,0 +1,76 @@
+"""Guarded tools for the Anthropic SDK's Messages API."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from anthropic.types import (
+    Base64ImageSourceParam,
+    DocumentBlockParam,
+    ImageBlockParam,
+    Message,
+    TextBlockParam,
+    ToolParam,
+    ToolResultBlockParam,
+)
+
+from mcprelay.adapters.attachment import base64_of, left_out
+from mcprelay.relay.frame import Framed, Words
+from mcprelay.wire.dialect import Rewritten, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mcprelay.relay import GuardedTool, ToolSet
+    from mcprelay.relay.media import Media
+
+    Block = TextBlockParam | ImageBlockParam | DocumentBlockParam
+
+_IMAGES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
+
+
+def _form(tool: GuardedTool) -> Rewritten:
+    return plain(tool.input_schema, members="anthropic")
+
+
+def tools(guarded: ToolSet) -> list[ToolParam]:
+    """The tools, for `messages.create(tools=…)`."""
+    return [
+        ToolParam(name=tool.name, description=tool.description, input_schema=dict(_form(tool).schema))
+        for tool in guarded.values()
+    ]
+
+
+async def run(guarded: ToolSet, reply: Message) -> list[ToolResultBlockParam]:
+    """Call what the model asked for, all at once, and give the `tool_result` blocks for the next user message.
+
+    Never raises for what a server or a model does: that is said in the block, with `is_error`.
+    """
+    calls = [block for block in reply.content if block.type == "tool_use"]
+    return list(await asyncio.gather(*(_call(guarded, call.id, call.name, call.input) for call in calls)))
+
+
+async def _call(guarded: ToolSet, call_id: str, name: str, arguments: Any) -> ToolResultBlockParam:
+    tool = guarded.get(name)
+    given = _form(tool).restore(arguments) if tool is not None and isinstance(arguments, dict) else arguments
+    return result(await guarded.run(name, given), call_id)
+
+
+def result(framed: Framed, call_id: str) -> ToolResultBlockParam:
+    """One framed result as a `tool_result` block."""
+    content: Sequence[Block] = [_block(part) for part in framed.parts]
+    return ToolResultBlockParam(type="tool_result", tool_use_id=call_id, content=content, is_error=framed.failed)
+
+
+def _block(part: Words | Media) -> Block:
+    if isinstance(part, Words):
+        return TextBlockParam(type="text", text=part.text)
+    if part.mime_type in _IMAGES:
+        source = Base64ImageSourceParam(type="base64", media_type=part.mime_type, data=base64_of(part))  # type: ignore[typeddict-item]
+        return ImageBlockParam(type="image", source=source)
+    if part.mime_type == "application/pdf":
+        return DocumentBlockParam(
+            type="document", source={"type": "base64", "media_type": "application/pdf", "data": base64_of(part)}
+        )
+    return TextBlockParam(type="text", text=left_out(part))
