@@ -12,6 +12,8 @@ leaves no doubt:
 | an array or an object | a string that is the JSON of one | that array or object |
 | anything, nested | | the same, inside |
 
+JSON inside a string nests no deeper than messages do (`wire.jsonrpc.DEPTH`).
+
 A string is never touched where a string may stand, null is never made nor replaced, and a value that already has a
 type that the schema allows stays as it is. Nothing here raises: what cannot be mended is left for `report`.
 """
@@ -27,6 +29,8 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import msgspec
+
+from mcprelay.wire.jsonrpc import DEPTH, too_deep
 
 _INTEGER = re.compile(r"[+-]?\d+(\.0*)?\Z", re.ASCII)
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\Z", re.ASCII)
@@ -117,7 +121,8 @@ def _from_string(text: str, kinds: frozenset[str]) -> Any:
         return _TRUTH[text.lower()]
     if text[:1] in {"[", "{"} and {"array", "object"} & kinds:
         try:
-            value = msgspec.json.decode(text)
+            data = text.encode()
+            value = text if too_deep(data, DEPTH) else msgspec.json.decode(data)
         except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
             return text
         return value if kind_of(value) in kinds else text
