@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import replace
+
+from mcprelay.client.retry import Retry
 from mcprelay.errors import Evidence
 from mcprelay.wire.jsonrpc import encode_id
 
-if TYPE_CHECKING:
-    import asyncio
-    from collections.abc import Callable, Sequence
 
-    from msgspec import Raw, UnsetType
-
-    from mcprelay.client.deadline import Scope
-    from mcprelay.client.progress import Hearing, LogMessage, Progress
-    from mcprelay.client.retry import Retry
-    from mcprelay.core.peer import Pending
-    from mcprelay.ports import Request
-    from mcprelay.types import LogLevel, RequestId
-    from mcprelay.wire.mirror import HeaderParam
-
-    Notice = Callable[[str, Raw | UnsetType], None]
-
-
-class Call:
+class Call(Struct, eq=False):
     """A request. The same one is sent again when the protocol or the caller's policy asks for it.
 
     Attributes:
@@ -41,84 +30,63 @@ class Call:
         retry: When it may be sent again after a failure, or None.
         idempotent: Whether the caller says that carrying it out twice does no harm.
         mended: Whether it was repeated already with the headers of a refreshed list.
+        on_progress: A `Hearing` of progress, or None.
+        on_log: A `Hearing` of log messages, or None.
+        log_level: From which level on log messages are asked for, or None.
+        notice: Told of what belongs to this call and neither settles it nor is progress or log.
         evidence: What is known of the latest sending.
         request_id: The id of the latest sending, or None.
-        notice: Told of what belongs to this call and neither settles it nor is progress or log.
+        pending: What is owed for it, while it is.
+        number: Which of a channel's messages it was, or 0.
+        future: What waits for its answer on a channel.
+        scope: What its task can be ended by, over HTTP.
+        request: The HTTP request that it went with.
+        first: `members` of the first round, or None in that.
     """
 
-    __slots__ = (
-        "_first",
-        "arguments",
-        "correlation_id",
-        "deadline",
-        "evidence",
-        "future",
-        "idempotent",
-        "limit",
-        "log_level",
-        "members",
-        "mended",
-        "meta",
-        "method",
-        "name",
-        "notice",
-        "on_log",
-        "on_progress",
-        "params",
-        "patient",
-        "pending",
-        "request",
-        "request_id",
-        "retry",
-        "scope",
-        "wait",
-    )
-
-    def __init__(
-        self,
-        method: str,
-        members: bytes = b"",
-        *,
-        name: str | None = None,
-        deadline: float | None = None,
-        patient: bool = False,
-        meta: bytes = b"",
-    ) -> None:
-        self.method = method
-        self.members = self._first = members
-        self.name = name
-        self.deadline = deadline
-        self.patient = patient
-        self.meta = meta
-        self.arguments = b"{}"
-        self.params: Sequence[HeaderParam] = ()
-        self.wait: float | None = None
-        self.limit: float | None = None
-        self.correlation_id: str | None = None
-        self.on_progress: Hearing[Progress] | None = None
-        self.on_log: Hearing[LogMessage] | None = None
-        self.log_level: LogLevel | None = None
-        self.notice: Notice | None = None
-        self.retry: Retry | None = None
-        self.idempotent = False
-        self.mended = False
-        self.evidence = Evidence.NOT_SENT
-        self.request_id: RequestId | None = None
-        self.pending: Pending | None = None
-        self.future: asyncio.Future[Any] | None = None
-        self.scope: Scope | None = None
-        self.request: Request | None = None
+    method: str
+    members: bytes = b""
+    name: str | None = None
+    deadline: float | None = None
+    patient: bool = False
+    meta: bytes = b""
+    arguments: bytes = b"{}"
+    params: Sequence[Any] = ()
+    wait: float | None = None
+    limit: float | None = None
+    correlation_id: str | None = None
+    on_progress: Any = None
+    on_log: Any = None
+    log_level: str | None = None
+    notice: Any = None
+    retry: Retry | None = None
+    idempotent: bool = False
+    mended: bool = False
+    evidence: Evidence = Evidence.NOT_SENT
+    request_id: int | str | None = None
+    pending: Any = None
+    number: int = 0
+    future: Any = None
+    scope: Any = None
+    request: Any = None
+    first: bytes | None = None
 
     def copy(self) -> Call:
         """The same request as it was first, for its next round."""
-        copy = Call(
-            self.method, self._first, name=self.name, deadline=self.deadline, patient=self.patient, meta=self.meta
+        first = self.members if self.first is None else self.first
+        return replace(
+            self,
+            members=first,
+            first=first,
+            mended=False,
+            evidence=Evidence.NOT_SENT,
+            request_id=None,
+            pending=None,
+            number=0,
+            future=None,
+            scope=None,
+            request=None,
         )
-        copy.arguments, copy.params = self.arguments, self.params
-        copy.wait, copy.limit = self.wait, self.limit
-        copy.correlation_id, copy.idempotent, copy.retry = self.correlation_id, self.idempotent, self.retry
-        copy.on_progress, copy.on_log, copy.log_level = self.on_progress, self.on_log, self.log_level
-        return copy
 
     def encode(self, preamble: bytes) -> bytes:
         """The params: `_meta` begins with the members that `preamble` holds."""

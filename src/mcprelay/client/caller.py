@@ -147,39 +147,62 @@ class Caller:
             CallFailed: There is no result.
         """
         try:
-            return await self._rounds(call, read, mend)
+            link = self.connection.ready()
+            if link is not None and call.retry is None:
+                try:
+                    result = await link.call(call)
+                except CallFailed as error:
+                    result = await self._mended(call, error, mend)
+            else:
+                result = await self._sent(call, mend)
+            answer = self.read(call, result, read)
+            if type(answer) is Asked:
+                return await self._rounds(call, answer, read, mend)
         except BaseException:
-            for hearing in (call.on_progress, call.on_log):
-                if hearing is not None:
-                    hearing.drop()
+            _drop(call)
             raise
+        if call.on_progress is not None or call.on_log is not None:
+            await self._heard(call)
+        return answer, call
 
     async def _rounds(
-        self, call: Call, read: Callable[[Raw], T | Asked], mend: Callable[[Call], Awaitable[None]] | None
+        self,
+        call: Call,
+        answer: T | Asked,
+        read: Callable[[Raw], T | Asked],
+        mend: Callable[[Call], Awaitable[None]] | None,
     ) -> tuple[T | Asked, Call]:
-        for number in range(self.settings.input_rounds + 1):
-            answer = self.read(call, await self._mended(call, mend), read)
-            if not isinstance(answer, Asked):
-                await self._heard(call)
-                return answer, call
+        number = 0
+        while isinstance(answer, Asked):
             self._check(call, answer)
             handlers = self._party.handlers
             if not all(handlers.has(request.method) for request in answer.requests.values()):
-                await self._heard(call)
-                return answer, call
+                break
+            if number >= self.settings.input_rounds:
+                raise self._too_many_rounds(call)
             if not answer.requests:
                 await asyncio.sleep(min(_STATE_PAUSE * 2**number, _STATE_PAUSE_MOST))
             call = self.again(call, await self._answers(answer.requests), answer.state)
+            answer = self.read(call, await self._sent(call, mend), read)
+            number += 1
+        await self._heard(call)
+        return answer, call
+
+    def _too_many_rounds(self, call: Call) -> CallLimitExceeded:
         what = f"{failure.what(call)}: the number of rounds of questions"
         limit = self.settings.input_rounds
-        raise CallLimitExceeded("input_rounds", limit, what=what, evidence=Evidence.ANSWERED, **failure.known(call))
+        return CallLimitExceeded("input_rounds", limit, what=what, evidence=Evidence.ANSWERED, **failure.known(call))
 
-    async def _mended(self, call: Call, mend: Callable[[Call], Awaitable[None]] | None) -> Raw:
+    async def _sent(self, call: Call, mend: Callable[[Call], Awaitable[None]] | None) -> Raw:
         try:
             return await self.send(call)
         except CallFailed as error:
-            if mend is None or call.mended or not is_header_mismatch(error):
-                raise
+            return await self._mended(call, error, mend)
+
+    async def _mended(self, call: Call, error: CallFailed, mend: Callable[[Call], Awaitable[None]] | None) -> Raw:
+        """The call again, with the headers that the server wants, if that is what was wrong with it."""
+        if mend is None or call.mended or not is_header_mismatch(error):
+            raise error
         call.mended = True
         await mend(call)
         return await self.send(call)
@@ -264,6 +287,13 @@ class Caller:
             return go_on(self.again(call, answers, asked.state, timeout, deadline))
 
         return InputRequired(asked.requests, answered)
+
+
+def _drop(call: Call) -> None:
+    """Nothing more is called back for this call."""
+    for hearing in (call.on_progress, call.on_log):
+        if hearing is not None:
+            hearing.drop()
 
 
 def is_header_mismatch(error: CallFailed) -> bool:

@@ -55,6 +55,11 @@ class Connection:
         if self._link is None or not self._link.alive:
             await self._opened(None)
 
+    def ready(self) -> Link | None:
+        """The link, if it can be used here and now."""
+        link = self._link
+        return link if link is not None and link.alive and link.loop is asyncio.get_running_loop() else None
+
     async def link(self, call: Call) -> Link:
         """The link to send this call over.
 
@@ -62,8 +67,8 @@ class Connection:
             CallFailed: There is none, and none could be made within the call's deadline. Nothing was sent.
             LocalFault: The client is open in another event loop.
         """
-        link = self._link
-        if link is not None and link.alive and link.loop is asyncio.get_running_loop():
+        link = self.ready()
+        if link is not None:
             return link
         if self._loop is None:
             raise failure.unconnected(

@@ -28,12 +28,10 @@ class Watch:
         self._due: float | None = None
         self._handle: asyncio.TimerHandle | None = None
 
-    def arm(self) -> None:
-        """Look at the deadlines again, after one was set or moved. A timer that is too early is left alone."""
-        due = self._peer.next_deadline
-        if due is None or (self._due is not None and self._due <= due):
-            return
-        self._set(due)
+    def arm(self, deadline: float) -> None:
+        """A deadline was set or moved. A timer that is too early is left alone: it finds nothing, and looks further."""
+        if self._due is None or deadline < self._due:
+            self._set(deadline)
 
     def close(self) -> None:
         """No more timer."""

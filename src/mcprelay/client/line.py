@@ -25,6 +25,8 @@ from mcprelay.revisions import Era, Feature
 from mcprelay.wire import jsonrpc
 
 if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
     from mcprelay.client.party import Party
     from mcprelay.core.peer import Event, Pending
     from mcprelay.ports import Channel
@@ -52,7 +54,6 @@ class Line(Link):
         self.remembered = remembered
         self._outbox: deque[tuple[Pending | None, bytes]] = deque()
         self._idle: asyncio.Future[None] | None = None
-        self._numbers: dict[int | str, int] = {}
         hasty = all(hasattr(channel, power) for power in _HASTY)
         self._send_nowait: Any = getattr(channel, "send_nowait") if hasty else None  # noqa: B009 - not of every channel
         self._reader: asyncio.Task[None] | None = None
@@ -161,12 +162,12 @@ class Line(Link):
 
     # --- calling
 
-    async def call(self, call: Call) -> Raw:
+    def call(self, call: Call) -> Coroutine[Any, Any, Raw]:
         """See `Link`."""
         revision = self.revision
         if not self.alive or revision is None:
             raise failure.lost(call, Evidence.NOT_SENT, self._reason, **self._process())
-        return await self._ask(call, revision)
+        return self._ask(call, revision)
 
     async def _ask(self, call: Call, revision: Revision) -> Raw:
         if not self.alive:
@@ -174,6 +175,7 @@ class Line(Link):
         pending = self.owe(call)
         call.future = future = self.loop.create_future()
         call.evidence = Evidence.NOT_SENT
+        call.number = 0
         self._put(pending, jsonrpc.request(pending.id, call.method, self.params_of(call, revision)))
         try:
             return await future  # type: ignore[no-any-return]
@@ -181,7 +183,7 @@ class Line(Link):
             self._withdraw(call, pending, error)
             raise
         finally:
-            self._numbers.pop(pending.id, None)
+            call.pending = call.future = None  # or each call would wait for the collector of cycles
 
     def _withdraw(self, call: Call, pending: Pending, error: asyncio.CancelledError) -> None:
         """The caller gave up: the server is told, unless nothing of the request left."""
@@ -280,7 +282,7 @@ class Line(Link):
             return
         if pending is not None:
             pending.evidence = Evidence.MAYBE_SENT
-            self._numbers[pending.id] = number
+            pending.slot.number = number
 
     def _unsent(self, pending: Pending | None, error: Exception) -> None:
         if pending is not None and self.peer.pending.pop(pending.id, None) is not None:
@@ -290,8 +292,8 @@ class Line(Link):
 
     def _evidence(self, pending: Pending) -> Evidence:
         """What is known of a request: one that a broken channel still holds will never leave."""
-        number = self._numbers.get(pending.id)
-        if number is None or pending.evidence is not Evidence.MAYBE_SENT:
+        number = pending.slot.number
+        if not number or pending.evidence is not Evidence.MAYBE_SENT:
             return pending.evidence
         channel: Any = self.channel
         broken = self._send_nowait is not None and channel.lost is not None

@@ -27,7 +27,7 @@ from mcprelay.wire import jsonrpc
 from mcprelay.wire.params import LOG_LEVEL, CancelledParams, MessageParams, NotificationParams, ProgressParams
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Iterator
+    from collections.abc import Container, Coroutine, Iterator
 
     from mcprelay.client.call import Call
     from mcprelay.client.party import Party
@@ -59,11 +59,12 @@ _decode_updated = msgspec.json.Decoder(_UpdatedParams).decode
 _decode_cancelled = msgspec.json.Decoder(CancelledParams).decode
 
 
-def unguessable() -> Iterator[int]:
-    """Request ids that the other side cannot guess, and that every JSON parser reads exactly."""
+def unguessable(taken: Container[int]) -> Iterator[int]:
+    """Request ids that the other side cannot guess, that are not taken, and that every JSON parser reads exactly."""
     while True:
         for (word,) in struct.iter_unpack(">Q", os.urandom(2048)):
-            yield word >> 18
+            if (number := word >> 18) not in taken:
+                yield number
 
 
 class Link:
@@ -85,7 +86,7 @@ class Link:
         self.loop = asyncio.get_running_loop()
         pending: dict[Any, Pending] = {}
         self.peer = Peer(
-            ids=(number for number in unguessable() if number not in pending),
+            ids=unguessable(pending),
             concurrent_requests=self.settings.concurrent_requests,
             depth=self.settings.depth,
         )
@@ -102,7 +103,7 @@ class Link:
     async def start(self) -> None:
         """Connect, as far as the wire has to."""
 
-    async def call(self, call: Call) -> Raw:
+    def call(self, call: Call) -> Coroutine[Any, Any, Raw]:
         """Send a request and wait for its result.
 
         Raises:
@@ -136,7 +137,7 @@ class Link:
         call.pending = pending
         call.request_id = pending.id
         if deadline is not None:
-            self.watch.arm()
+            self.watch.arm(deadline)
         return pending
 
     def params_of(self, call: Call, revision: Revision) -> bytes:
@@ -245,7 +246,7 @@ class Link:
             deadline = self.loop.time() + call.wait
             call.deadline = deadline if call.limit is None else min(deadline, call.limit)
             self.peer.extend(call.pending, call.deadline)
-            self.watch.arm()
+            self.watch.arm(call.deadline)
         if call.on_progress is not None and math.isfinite(params.progress):
             call.on_progress.hear(Progress(params.progress, params.total, params.message))
 
@@ -324,4 +325,4 @@ class Link:
         for pending in list(self.peer.pending.values()):
             if pending.slot.patient:
                 self.peer.extend(pending, deadline)
-        self.watch.arm()
+        self.watch.arm(deadline)

@@ -62,13 +62,15 @@ class Tooling:
         if known is not None and known.params:
             call.params = known.params
         call.arguments = encoded
-        return await self._conclude(call, kind)
+        answer, call = await self._caller.converse(call, tool_answer, mend=self._mend)
+        return self._asked(call, answer, kind) if isinstance(answer, Asked) else self._outcome(call, answer, kind)
 
     async def _conclude(self, call: Call, kind: Any) -> Outcome[Any]:
         answer, call = await self._caller.converse(call, tool_answer, mend=self._mend)
-        if isinstance(answer, Asked):
-            return self._caller.asked(call, answer, lambda again: self._conclude(again, kind))
-        return self._outcome(call, answer, kind)
+        return self._asked(call, answer, kind) if isinstance(answer, Asked) else self._outcome(call, answer, kind)
+
+    def _asked(self, call: Call, asked: Asked, kind: Any) -> Outcome[Any]:
+        return self._caller.asked(call, asked, lambda again: self._conclude(again, kind))
 
     async def _mend(self, call: Call) -> None:
         """Headers did not mirror the arguments: learn how they should (Streamable HTTP, "Client Behavior")."""

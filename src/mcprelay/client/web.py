@@ -61,8 +61,11 @@ class Web(Link):
 
     # --- calling
 
-    async def call(self, call: Call) -> Raw:
+    def call(self, call: Call) -> Coroutine[Any, Any, Raw]:
         """See `Link`."""
+        return self._called(call)
+
+    async def _called(self, call: Call) -> Raw:
         revision = self.revision
         if revision is not None and revision.era is Era.STATELESS:
             answer = await self._post(call, revision)
@@ -303,7 +306,7 @@ class Web(Link):
             raise
         finally:
             call.evidence = self._evidence(call)
-            call.scope = None
+            call.scope = call.pending = None
             self.peer.pending.pop(pending.id, None)
 
     def _addressed(self, call: Call, revision: Revision | None, body: bytes) -> Request:
@@ -314,9 +317,8 @@ class Web(Link):
             raise failure.unconnected(call, f"it cannot be sent over HTTP: {error}") from error
 
     def _evidence(self, call: Call) -> Evidence:
-        if call.evidence is Evidence.ANSWERED or call.request is None:
-            return call.evidence
-        return call.request.evidence
+        request: Request | None = call.request
+        return call.evidence if call.evidence is Evidence.ANSWERED or request is None else request.evidence
 
     def expired(self, call: Call, pending: Pending, notice: bytes) -> None:
         """See `Link`."""
