@@ -46,6 +46,12 @@ if TYPE_CHECKING:
         RevisionUnsupported,
         ToolError,
     )
+    from mcprelay.relay.errors import RelayError
+    from mcprelay.relay.frame import Framed
+    from mcprelay.relay.gate import allow, ask, deny
+    from mcprelay.relay.guarded import GuardedTool
+    from mcprelay.relay.relay import Relay
+    from mcprelay.relay.toolset import ToolSet
     from mcprelay.server import Context, Limits, Server
     from mcprelay.server.completion import Complete
     from mcprelay.server.depends import Depends
@@ -120,6 +126,12 @@ _MODULES: dict[str, tuple[str, ...]] = {
         "RevisionUnsupported",
         "ToolError",
     ),
+    "mcprelay.relay.errors": ("RelayError",),
+    "mcprelay.relay.frame": ("Framed",),
+    "mcprelay.relay.gate": ("allow", "ask", "deny"),
+    "mcprelay.relay.guarded": ("GuardedTool",),
+    "mcprelay.relay.relay": ("Relay",),
+    "mcprelay.relay.toolset": ("ToolSet",),
     "mcprelay.server": ("Context", "Limits", "Server"),
     "mcprelay.server.completion": ("Complete",),
     "mcprelay.server.depends": ("Depends",),
@@ -169,6 +181,8 @@ __all__ = [
     "Elicitation",
     "EmbeddedResource",
     "Evidence",
+    "Framed",
+    "GuardedTool",
     "HttpError",
     "Icon",
     "Image",
@@ -188,6 +202,8 @@ __all__ = [
     "PromptsChanged",
     "ProtocolError",
     "Refused",
+    "Relay",
+    "RelayError",
     "RemoteError",
     "RequestRefused",
     "ResourceContents",
@@ -210,9 +226,13 @@ __all__ = [
     "Text",
     "ToolError",
     "ToolResult",
+    "ToolSet",
     "ToolsChanged",
     "__version__",
+    "allow",
+    "ask",
     "define",
+    "deny",
     "prompt",
     "resource",
     "tool",

@@ -29,7 +29,8 @@ class Limits(Struct, frozen=True, kw_only=True):
         run_tokens: The same in tokens.
         definition_bytes: One tool's definition as JSON.
         tools: Tools of one server.
-        calls: Calls to one server at once.
+        calls: Calls to one server at once; more wait for their turn.
+        message_bytes: One message of the server on the wire; a longer one is refused while it comes.
         schema_bytes, schema_nodes, schema_depth, schema_patterns, schema_work: See `SchemaLimits`.
     """
 
@@ -45,6 +46,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     definition_bytes: int = 262_144
     tools: int = 1_000
     calls: int = 32
+    message_bytes: int = 64 * MIB
     schema_bytes: int = 262_144
     schema_nodes: int = 20_000
     schema_depth: int = 64

@@ -192,6 +192,11 @@ class Funnel:
             words = "The answer is withheld, and the reason is too long to be told."
         return Framed(parts=(Words(words),), failed=True, withheld=code, size=size(words), result=answer)
 
+    def complaint(self, local: str, words: str, *, tool: str | None = None) -> Framed:
+        """A sentence of ours about what a model sent, and beside it, framed, what holds words of the server."""
+        case = _Case(kind="error", tool=tool, failed=True, local=local)
+        return self._shown(case, lambda: self._one(words))
+
     def _one(self, text: str) -> Gathered:
         fits([text], self._limits.result_bytes)
         return Gathered([text], [])

@@ -17,7 +17,7 @@ from mcprelay.relay.budget import Limits
 from mcprelay.relay.errors import SettingWrong
 from mcprelay.relay.policy import UNDECLARED, Pins, Trust, declared
 
-Transport: TypeAlias = Literal["http", "sse", "stdio"]
+Transport: TypeAlias = Literal["http", "sse", "stdio", "object"]
 HINTLESS_SECONDS = 60.0
 """How long the lists of a server that gives no hint are kept, unless told otherwise."""
 
@@ -53,10 +53,12 @@ class ServerSettings(Struct, frozen=True, kw_only=True, repr_omit_defaults=True)
         url: Where, for `http` and `sse`.
         command: What starts it, for `stdio`; no shell takes part.
         cwd: Where it is started.
+        target: A server that is an object of this process, for `object`.
         env: Variables that it gets.
         inherit: Names of variables that it gets from this process, beside the few that are safe.
         headers: HTTP headers of every request.
         token: The bearer token, or what gives it; it goes before an `Authorization` header.
+        auth: `oauth` uses what `mcprelay login` has stored.
         timeout: Seconds for one call, connecting included.
         cache: Seconds that its lists are kept; 0 for not at all, None for as long as the server says.
         allow: Which tools may be used.
@@ -74,10 +76,12 @@ class ServerSettings(Struct, frozen=True, kw_only=True, repr_omit_defaults=True)
     url: str | None = None
     command: tuple[str, ...] = ()
     cwd: Path | None = None
+    target: Any = None
     env: dict[str, Secret] = field(default_factory=dict)
     inherit: tuple[str, ...] = ()
     headers: dict[str, Secret] = field(default_factory=dict)
     token: Secret | TokenSource | None = None
+    auth: Literal["oauth"] | None = None
     timeout: float = 30.0
     cache: float | None = None
     allow: Trust = UNDECLARED
@@ -92,7 +96,9 @@ class ServerSettings(Struct, frozen=True, kw_only=True, repr_omit_defaults=True)
     @property
     def address(self) -> str:
         """The server's place for messages and logs: a URL without what may be secret in it, or the command's name."""
-        return shown_url(self.url) if self.url is not None else self.command[0]
+        if self.url is not None:
+            return shown_url(self.url)
+        return self.command[0] if self.command else type(self.target).__name__
 
     def __repr__(self) -> str:
         return f"ServerSettings({self.name!r}, {self.transport} {self.address!r})"

@@ -56,12 +56,11 @@ def read_server(
         return None
     entry = Entry(table, where, problems, env=env)
     url, command = _url(entry), _command(entry)
-    transport = _transport(entry, url, command)
+    target = _target(entry)
+    transport = _transport(entry, url, command) if target is None else "object"
     token = _token(entry)
-    if transport == "stdio":
-        _refuse(entry, "stdio has no requests to carry it; give the server its secret by env", "token", "headers")
-    elif transport is not None:
-        _refuse(entry, "only a command has it", "env", "inherit", "cwd")
+    auth = _auth(entry, token)
+    _check_reach(entry, transport)
     unpinned, pins = _pins(entry)
     cwd, timeout = entry.text("cwd"), entry.number("timeout", least=0)
     server = ServerSettings(
@@ -70,10 +69,12 @@ def read_server(
         url=url,
         command=command,
         cwd=None if cwd is None else folder / cwd,
+        target=target,
         env=entry.texts("env"),
         inherit=entry.names("inherit"),
         headers=_headers(entry),
         token=token,
+        auth=auth,
         timeout=30.0 if timeout is None else timeout,
         cache=entry.number("cache", least=0),
         allow=entry.trust("allow"),
@@ -108,6 +109,33 @@ def _url(entry: Entry) -> str | None:
     elif secret:
         entry.wrong("url", "holds a user or a password; use token or headers, which are kept out of messages")
     return url
+
+
+def _auth(entry: Entry, token: Any) -> Any:
+    auth = entry.choice("auth", ("oauth",))
+    if auth is not None and token is not None:
+        entry.wrong("auth", "stands beside token; one of them says who calls")
+    return auth
+
+
+def _check_reach(entry: Entry, transport: Transport | None) -> None:
+    """See that nothing is set which the way to the server cannot carry."""
+    if transport == "object":
+        why = "an object of this process has none"
+        _refuse(entry, why, "url", "command", "token", "headers", "auth", "env", "inherit", "cwd")
+    elif transport == "stdio":
+        why = "stdio has no requests to carry it; give the server its secret by env"
+        _refuse(entry, why, "token", "headers", "auth")
+    elif transport is not None:
+        _refuse(entry, "only a command has it", "env", "inherit", "cwd")
+
+
+def _target(entry: Entry) -> Any:
+    """A server that is an object of this process: code alone can give one."""
+    target = entry.any("target")
+    if target is not None and not callable(getattr(target, "connect", None)):
+        entry.wrong("target", "expected a Server, or another object whose connect() gives a channel")
+    return target
 
 
 def _command(entry: Entry) -> tuple[str, ...]:

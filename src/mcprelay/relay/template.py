@@ -13,7 +13,7 @@ TEMPLATE = """\
 #
 # [servers.github]
 # url       = "https://mcp.example.com/mcp"
-# token     = "${GITHUB_TOKEN}"                  # sent as `Authorization: Bearer …`, shown nowhere
+# token     = "${GITHUB_TOKEN}"                  # shown nowhere; or auth = "oauth": what `mcprelay login github` stored
 # allow     = ["list_issues", "create_issue"]    # names, exactly as the server writes them; "*" is every tool
 # timeout   = 30                                 # seconds for a call
 # cache     = 300                                # seconds that its lists are kept; 0 is not at all

@@ -1,0 +1,52 @@
+"""The record of every decision: who, which tool, which definition, what was decided, how large. Never any content.
+
+It goes to the logger `mcprelay.relay.audit`, one line each with its facts as `record.audit`, and as an event to the
+present span where the program has OpenTelemetry. Names of servers' choosing are made visible first.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import Any
+
+from mcprelay.relay.reveal import legible
+
+log = logging.getLogger("mcprelay.relay.audit")
+
+
+def record(event: str, *, server: str, tool: str, verdict: str, principal: Any = None, **facts: int | str) -> None:
+    """Record a decision.
+
+    Args:
+        event: What was decided about: `offer`, `call`, `read`, `prompt`, `instructions`.
+        server: The configured name.
+        tool: The server's own name of it.
+        verdict: `offered`, `shown`, or the code of a refusal.
+        principal: For whom.
+        facts: Digests and sizes.
+    """
+    span = _span()
+    if span is None and not log.isEnabledFor(logging.INFO):
+        return
+    told: dict[str, Any] = {"event": event, "server": legible(server), "tool": legible(tool), "verdict": verdict}
+    if principal is not None:
+        told["principal"] = legible(str(getattr(principal, "subject", principal)))
+    told |= facts
+    log.info("%s", " ".join(f"{name}={value}" for name, value in told.items()), extra={"audit": told})
+    if span is not None:
+        span.add_event("mcprelay.relay", {f"mcprelay.{name}": value for name, value in told.items()})
+
+
+def wanted() -> bool:
+    """Whether anybody takes records now."""
+    return log.isEnabledFor(logging.INFO) or _span() is not None
+
+
+def _span() -> Any:
+    """The present span, where one is recorded."""
+    trace = sys.modules.get("opentelemetry.trace")
+    if trace is None:
+        return None
+    span = trace.get_current_span()
+    return span if span.is_recording() else None

@@ -1,0 +1,193 @@
+"""`GuardedTool`: a tool of somebody else's server, as a model may have it. Only a `Relay` makes one.
+
+That there is an object of this type means that the server is trusted, the definition is the pinned one, its texts are
+cleaned, and whatever it answers goes through the funnel. Adapters take nothing else.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, NoReturn, final
+
+from mcprelay.client.outcome import Refused, Succeeded
+from mcprelay.errors import ConfigurationError
+from mcprelay.relay import audit
+from mcprelay.relay.argument import Unreadable, bound, read
+from mcprelay.relay.errors import DefinitionRefused, RelayError
+from mcprelay.relay.failure import tell
+from mcprelay.relay.gate import Call, Gate, admit
+from mcprelay.types import ToolResult
+
+if TYPE_CHECKING:
+    from mcprelay.relay.budget import Ledger
+    from mcprelay.relay.frame import Framed, Funnel
+    from mcprelay.relay.post import Post
+    from mcprelay.relay.selection import Candidate
+
+MAKER: Final = object()
+"""Who has it may make guarded tools: this package's `ToolSet` and `Relay`."""
+
+
+@final
+class GuardedTool:
+    """A tool behind the trust boundary. There is no public constructor.
+
+    Attributes:
+        name: The public name: legal for every provider, stable, unique in its set.
+        description: The pinned description, cleaned; empty where the server gives none.
+        input_schema: The pinned schema, its texts cleaned. Not to be changed.
+        server: The configured name of its server.
+        tool: The server's own name of it: untrusted text.
+        digest: Of its definition.
+    """
+
+    __slots__ = ("_candidate", "_funnel", "_gate", "_post", "description", "digest", "input_schema", "name", "tool")
+
+    def __init__(
+        self, maker: object, *, name: str, candidate: Candidate, post: Post, funnel: Funnel, gate: Gate | None
+    ) -> None:
+        if maker is not MAKER:
+            raise TypeError("only a Relay makes guarded tools: await relay.tools(…)")
+        definition, shown = candidate.definition, candidate.reading.presented
+        self.name = name
+        self.description = shown.description
+        self.input_schema: dict[str, Any] = shown.schema
+        self.tool = definition.name
+        self.digest = definition.digest
+        self._candidate = candidate
+        self._post = post
+        self._funnel = funnel
+        self._gate = gate
+
+    def __init_subclass__(cls) -> NoReturn:
+        raise TypeError("GuardedTool has no subclasses: its type is the proof that a Relay made it")
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a guarded tool cannot leave its process")
+
+    def __repr__(self) -> str:
+        return f"GuardedTool({self.name!r})"
+
+    @property
+    def server(self) -> str:
+        """The configured name of its server."""
+        return self._post.settings.name
+
+    async def __call__(self, /, *positionals: Any, **keywords: Any) -> Framed:
+        """Call the tool from a program: with keywords, one mapping, or positionals in the order of `required`.
+
+        Returns:
+            As `run`.
+
+        Raises:
+            ConfigurationError: The arguments cannot be put together; otherwise as `run`.
+        """
+        return await self.run(bound(positionals, keywords, required=self._candidate.reading.required))
+
+    async def run(self, arguments: Mapping[str, Any] | str | None = None) -> Framed:
+        """Call the tool with what a model gave.
+
+        Whatever the server or the model does wrong comes back as framed words for the model. In this order: trust, the
+        pin again, the gate, the arguments against the pinned schema, then the request.
+
+        Args:
+            arguments: A mapping, or the JSON text of one.
+
+        Raises:
+            ConfigurationError: A setting is wrong, or the relay is closed.
+            NotTrusted: The server may not be used.
+            LockUnreadable: The lock file cannot be read any more.
+        """
+        began = time.monotonic()
+        self._post.require(self.tool)
+        framed = await self._answered(arguments)
+        audit.record(
+            "call",
+            server=self.server,
+            tool=self.tool,
+            verdict=framed.withheld or ("failed" if framed.failed else "shown"),
+            principal=self._post.principal,
+            digest=self.digest,
+            size=framed.size,
+            milliseconds=int((time.monotonic() - began) * 1000),
+        )
+        return framed
+
+    async def _answered(self, arguments: Mapping[str, Any] | str | None) -> Framed:
+        try:
+            await self._post.still(self._candidate.definition)
+            final = read(arguments)
+        except DefinitionRefused as refused:
+            return self._funnel.refusal(
+                "The server of this tool has changed it, so this application has withdrawn it. Go on without it.",
+                code=refused.code,
+            )
+        except Unreadable as unreadable:
+            return self._funnel.refusal(str(unreadable), code="arguments")
+        except RelayError as error:
+            if isinstance(error, ConfigurationError) or error.code in _RAISED:
+                raise
+            return self._funnel.failure(_cause(error), tool=self.name)
+        return await self._admitted(final)
+
+    async def _admitted(self, final: dict[str, Any]) -> Framed:
+        if self._gate is not None:
+            call = Call(
+                server=self.server,
+                tool=self.tool,
+                name=self.name,
+                arguments=final,
+                digest=self.digest,
+                principal=self._post.principal,
+            )
+            try:
+                await admit(self._gate, call)
+            except RelayError as denied:
+                return self._funnel.failure(denied, tool=self.name)
+        wrong = self._candidate.reading.validator.check(final)
+        if wrong:
+            return self._funnel.complaint(
+                "The arguments do not fit the tool's schema, so nothing was sent. Correct them and call again:",
+                "\n".join(violation.message for violation in wrong),
+                tool=self.name,
+            )
+        return await self._sent(final)
+
+    async def _sent(self, final: dict[str, Any]) -> Framed:
+        narrower = self._candidate.reading.narrower
+        station = await self._post.station()
+        try:
+            outcome = await station.call(self.tool, final)
+        except ConfigurationError:  # the client's own: a model's value that no message or header can carry
+            return self._funnel.refusal("The arguments cannot be sent as they are. Nothing was sent.", code="arguments")
+        except Exception as error:  # noqa: BLE001 - whatever it is, the model gets a sentence and the program its log
+            return self._funnel.failure(error, tool=self.name, narrower=narrower)
+        if isinstance(outcome, Succeeded | Refused):
+            answer: Any = ToolResult(
+                content=outcome.content,  # type: ignore[arg-type]  # an `Unknown` block becomes a note
+                structured_content=outcome.structured,
+                is_error=isinstance(outcome, Refused),
+            )
+            return self._funnel.result(answer, tool=self.name, narrower=narrower)
+        return self._funnel.refusal(
+            "The tool asks for input, and this application has nobody to answer.", code="needs_input"
+        )
+
+    def same_as(self, other: GuardedTool) -> bool:
+        """Whether a call of one is a call of the other."""
+        return self.digest == other.digest and self._gate is other._gate and self._post.calls_like(other._post)
+
+    def moved(self, name: str, ledger: Ledger) -> GuardedTool:
+        """The same tool in another set, on that set's account."""
+        funnel = self._post.funnel(ledger)
+        return GuardedTool(MAKER, name=name, candidate=self._candidate, post=self._post, funnel=funnel, gate=self._gate)
+
+
+_RAISED = frozenset(["lock", "not_trusted", "not_trusted_undeclared", "not_trusted_empty"])
+
+
+def _cause(error: RelayError) -> Exception:
+    """What the funnel tells of an error: the connection's own, which says whether anything was sent."""
+    cause = error.__cause__
+    return cause if isinstance(cause, Exception) and tell(cause).code != "failed" else error

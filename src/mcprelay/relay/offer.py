@@ -1,0 +1,105 @@
+"""What was selected of each server, as one set of guarded tools with one report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from mcprelay.relay import audit
+from mcprelay.relay.budget import Ledger
+from mcprelay.relay.guarded import MAKER, GuardedTool
+from mcprelay.relay.names import Named, Table, shadows
+from mcprelay.relay.report import Left, Report
+from mcprelay.relay.toolset import ToolSet
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mcprelay.relay.errors import RelayError
+    from mcprelay.relay.gate import Gate
+    from mcprelay.relay.listed import Listed
+    from mcprelay.relay.post import Post
+    from mcprelay.relay.selection import Selection
+
+
+class Chosen(NamedTuple):
+    """One server: where it is called from, its list, what was selected of it, and what it said unasked."""
+
+    post: Post
+    listed: Listed
+    selection: Selection
+    heard: dict[str, int]
+
+
+def offered(
+    chosen: Sequence[Chosen], *, gate: Gate | None, local: Sequence[str], unreachable: Mapping[str, RelayError]
+) -> ToolSet:
+    """The set.
+
+    Raises:
+        DefinitionRefused: A tool that was asked for by name cannot have a public name of its own.
+    """
+    making = _Making(gate)
+    for one in chosen:
+        making.take(one)
+    seen = {tool.name: (Named(tool.server, tool.tool), tool.description) for tool in making.tools}
+    selections = [one.selection for one in chosen]
+    report = Report(
+        offered=tuple(seen),
+        missing=tuple(left for made in selections for left in made.missing),
+        excluded=(*(left for made in selections for left in made.excluded), *making.doubled),
+        changed=tuple(left for made in selections for left in made.changed),
+        new=tuple(left for made in selections for left in made.new),
+        unpinned=tuple(making.unpinned),
+        shadowed=tuple(shadows(seen, local=local)),
+        unreachable=dict(unreachable),
+        notes=tuple((one.post.settings.name, note) for one in chosen for note in one.listed.notes),
+        heard={one.post.settings.name: one.heard for one in chosen if one.heard},
+    )
+    return ToolSet(making.tools, report=report, local=local)
+
+
+class _Making:
+    """The tools so far: one run, one account, one table of names."""
+
+    def __init__(self, gate: Gate | None) -> None:
+        self.tools: list[GuardedTool] = []
+        self.doubled: list[Left] = []
+        self.unpinned: list[str] = []
+        self._gate = gate
+        self._ledger = Ledger()
+        self._names = Table()
+
+    def take(self, one: Chosen) -> None:
+        """Take in what was selected of one server."""
+        server = one.post.settings
+        funnel = one.post.funnel(self._ledger)
+        for candidate in one.selection.candidates:
+            tool = candidate.definition.name
+            name = self._names.add(server.name, tool, prefix=server.prefix)
+            if name is None:
+                reason = "another tool has its public name"
+                server.allow.exclude(tool, reason, server=server.name)
+                self.doubled.append(Left(server=server.name, tool=tool, reason=reason))
+                continue
+            self.tools.append(
+                GuardedTool(MAKER, name=name, candidate=candidate, post=one.post, funnel=funnel, gate=self._gate)
+            )
+            if candidate.pinned == "unpinned":
+                self.unpinned.append(name)
+        if audit.wanted():
+            for tool, verdict, digest in _verdicts(one.selection):
+                audit.record(
+                    "offer", server=server.name, tool=tool, verdict=verdict, principal=one.post.principal, digest=digest
+                )
+
+
+def _verdicts(made: Selection) -> Iterator[tuple[str, str, str]]:
+    """What was decided about each tool that anybody asked for."""
+    for candidate in made.candidates:
+        yield candidate.definition.name, f"offered {candidate.pinned}", candidate.definition.digest
+    for changed in made.changed:
+        yield changed.tool, changed.code, changed.actual
+    for verdict, lefts in (("missing", made.missing), ("definition", made.excluded), ("new", made.new)):
+        for left in lefts:
+            yield left.tool, verdict, ""

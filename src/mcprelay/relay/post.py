@@ -1,0 +1,99 @@
+"""Where a guarded tool calls from: one server, for one principal, under the settings and pins of this moment."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mcprelay.relay.errors import DefinitionRefused, NotTrusted, SettingWrong
+from mcprelay.relay.pins import define
+from mcprelay.relay.reveal import legible
+from mcprelay.relay.selection import pin
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mcprelay.relay.budget import Ledger
+    from mcprelay.relay.frame import Funnel
+    from mcprelay.relay.lockfile import LockFile
+    from mcprelay.relay.pins import Definition
+    from mcprelay.relay.settings import Secret, ServerSettings, TokenSource
+    from mcprelay.relay.station import Station
+    from mcprelay.relay.stations import Stations
+
+
+class Post:
+    """See the module.
+
+    Args:
+        settings: The server.
+        stations: Where it is reached.
+        lock: What was reviewed.
+        token: In place of the configured one.
+        principal: For whom calls are made.
+        funnels: Makes the way of its texts to a model, on the account of a run.
+    """
+
+    def __init__(
+        self,
+        settings: ServerSettings,
+        *,
+        stations: Stations,
+        lock: LockFile,
+        token: Secret | TokenSource | None,
+        principal: Any,
+        funnels: Callable[[ServerSettings, Ledger], Funnel],
+    ) -> None:
+        self.settings = settings
+        self.principal = principal
+        self._stations = stations
+        self._lock = lock
+        self._token = token
+        self._funnels = funnels
+
+    def calls_like(self, other: Post) -> bool:
+        """Whether a call from here and one from there are the same call."""
+        mine = (self.settings, self._token, self.principal, self._stations)
+        theirs = (other.settings, other._token, other.principal, other._stations)
+        return mine == theirs
+
+    def funnel(self, ledger: Ledger) -> Funnel:
+        """The way of its texts to a model."""
+        return self._funnels(self.settings, ledger)
+
+    def require(self, tool: str) -> None:
+        """See that a tool may be used, before anything is sent.
+
+        Raises:
+            NotTrusted: It may not.
+            SettingWrong: The relay is closed.
+        """
+        name = self.settings.name
+        if self._stations.closed:
+            raise SettingWrong("the relay is closed; use its tools inside `async with Relay…`", server=name)
+        self.settings.allow.require(name)
+        if not self.settings.allow.allows(tool):
+            raise NotTrusted(f"allow of the server {name!r} does not name {legible(tool)}", server=name)
+
+    async def station(self) -> Station:
+        """The server's station. The token is asked for anew."""
+        return await self._stations.of(self.settings, token=self._token)
+
+    async def still(self, offered: Definition) -> None:
+        """See that a definition is still what was reviewed and what was offered.
+
+        Raises:
+            DefinitionRefused: It is not, or the server has it no more.
+            RelayError: The list had to be asked for again, and could not be had.
+        """
+        station = await self.station()
+        recent = await station.recent()
+        section = self._lock.now().section(self.settings.name)
+        if pin(offered, settings=self.settings, section=section, revision=recent.revision) == "new":
+            raise DefinitionRefused("it is not in the lock file any more", server=self.settings.name)
+        if station.checked.get(offered.digest) is recent:
+            return
+        for name, raw in recent.tools:
+            if name == offered.name and define(raw).digest == offered.digest:
+                station.checked[offered.digest] = recent
+                return
+        raise DefinitionRefused("the server offers another definition now, or none", server=self.settings.name)

@@ -1,0 +1,70 @@
+"""What is known of a definition by its digest alone: what a model is shown, and how arguments are checked.
+
+Both follow from the definition and the limits, so they are worked out once. Whether a tool may be used does not, and is
+decided elsewhere each time.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+from mcprelay.relay.budget import Limits
+from mcprelay.relay.errors import DefinitionRefused
+from mcprelay.relay.narrowing import narrowing
+from mcprelay.relay.pins import Definition
+from mcprelay.relay.presentation import Presented, presented
+from mcprelay.wire.reference import SchemaRefused
+from mcprelay.wire.schema import Validator
+
+
+class Reading(Struct, frozen=True, kw_only=True):
+    """A definition that can be offered."""
+
+    presented: Presented
+    validator: Validator
+    narrower: tuple[str, ...]
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        """The members that arguments must have, in the schema's order."""
+        required: Any = self.presented.schema.get("required")
+        return tuple(name for name in required if isinstance(name, str)) if isinstance(required, list) else ()
+
+
+class Readings:
+    """Readings by digest, as many as `entries`; the one that was made first goes first."""
+
+    def __init__(self, *, entries: int = 10_000) -> None:
+        self._most = entries
+        self._known: dict[tuple[str, Limits], Reading | str] = {}
+
+    def of(self, definition: Definition, *, limits: Limits) -> Reading:
+        """The reading of a definition.
+
+        Raises:
+            DefinitionRefused: It cannot be offered. The sentence holds no word of the server.
+        """
+        place = (definition.digest, limits)
+        reading = self._known.get(place)
+        if reading is None:
+            while len(self._known) >= self._most:
+                del self._known[next(iter(self._known))]
+            reading = self._known[place] = _read(definition, limits)
+        if isinstance(reading, str):
+            raise DefinitionRefused(reading)
+        return reading
+
+
+def _read(definition: Definition, limits: Limits) -> Reading | str:
+    try:
+        shown = presented(definition, limits=limits)
+        validator = Validator(definition.input_schema, limits=limits.schema)
+    except DefinitionRefused as refused:
+        return str(refused)
+    except SchemaRefused as refused:
+        if refused.limit is None:
+            return "its input schema is no valid schema"  # the reason holds words of the server
+        return f"its input schema is over a limit: {refused.limit}={getattr(limits.schema, refused.limit)}"
+    return Reading(presented=shown, validator=validator, narrower=narrowing(definition.input_schema))

@@ -1,0 +1,422 @@
+"""`Relay`: tools of servers that are not ours, in front of a model, across a boundary that the application can see."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from typing import TYPE_CHECKING, Any, Literal, Self
+from urllib.parse import urlsplit
+
+from msgspec.structs import replace
+
+from mcprelay.errors import CallFailed, NeedsInput
+from mcprelay.relay import audit, config
+from mcprelay.relay.budget import Ledger, Limits
+from mcprelay.relay.errors import DefinitionRefused, NotTrusted, RelayError, ServerUnreachable, SettingWrong
+from mcprelay.relay.frame import Filter, Framed, FramedMessage, Funnel, TokenCounter
+from mcprelay.relay.lockfile import LockFile
+from mcprelay.relay.offer import Chosen, offered
+from mcprelay.relay.policy import Trust
+from mcprelay.relay.post import Post
+from mcprelay.relay.question import Askers, OnAsked
+from mcprelay.relay.reading import Readings
+from mcprelay.relay.reveal import legible
+from mcprelay.relay.selection import select
+from mcprelay.relay.settings import CacheSettings, Config, Secret, ServerSettings, TokenSource
+from mcprelay.relay.stations import Shelves, Stations
+from mcprelay.relay.toolset import ToolSet
+
+if TYPE_CHECKING:
+    import os
+    from types import TracebackType
+
+    from mcprelay.relay.gate import Gate
+    from mcprelay.relay.listed import Listed
+    from mcprelay.relay.lock import Lock
+
+Token = str | Secret | TokenSource
+
+
+class Relay:
+    """The servers of an application, and what of them its models may have.
+
+    Nothing is sent to a server, and no process is started, before `allow` says what of it may be used. `async with`
+    lets go of everything at the end; so does `aclose`.
+
+    Args:
+        servers: The servers by name: the keys of `mcprelay.toml`, or `target` for a `Server` of this process.
+        limits: Bounds on everything that is shown.
+        gate: Asked before each call (`mcprelay.relay.gate`).
+        lock: What was reviewed: the path of a lock file, or a lock. None is no lock.
+        filters: See each text before a model does.
+        tokens: Counts the tokens of a text, for limits in tokens.
+        local: Names of the application's own functions, for the report on what may be taken for something else.
+        on_elicit: Answers a server's questions to a person. Without it no server may ask any.
+        on_sample: Answers a server's questions to a model. Without it no server may ask any.
+        cache: Where lists are kept between runs, and for how long without a hint.
+        connections: How many connections are kept open, over all servers and principals.
+        clock: The time in seconds since the epoch.
+
+    Raises:
+        SettingWrong: A setting is wrong.
+    """
+
+    def __init__(
+        self,
+        *,
+        servers: Mapping[str, Mapping[str, Any]] | None = None,
+        limits: Limits | None = None,
+        gate: Gate | None = None,
+        lock: str | os.PathLike[str] | Lock | None = None,
+        filters: Sequence[Filter] = (),
+        tokens: TokenCounter | None = None,
+        local: Sequence[str] = (),
+        on_elicit: OnAsked | None = None,
+        on_sample: OnAsked | None = None,
+        cache: CacheSettings | None = None,
+        connections: int = 256,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        made = config.from_mapping(servers or {}, limits=limits)
+        self._config = made if cache is None else replace(made, cache=cache)
+        self._gate = gate
+        self._lock = LockFile(lock)
+        self._filters = tuple(filters)
+        self._counter = tokens
+        self._local = tuple(local)
+        self._readings = Readings()
+        self._tokens: dict[str, Secret | TokenSource] | None = None
+        self._one: Secret | TokenSource | None = None
+        self._principal: Any = None
+        askers = Askers(self._funnel, elicit=on_elicit, sample=on_sample)
+        shelves = Shelves(self._config.cache, clock=clock)
+        self._stations = Stations(shelves, askers=askers, connections=connections)
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        allow: Mapping[str, Any] | None = None,
+        env: Mapping[str, str] | None = None,
+        **options: Any,
+    ) -> Self:
+        """The relay that a file describes, with the lock file beside it.
+
+        Args:
+            path: `mcprelay.toml` in the working directory if None; a JSON file is read as `mcpServers`.
+            allow: Declarations for servers, which a JSON file of a desktop client cannot hold.
+            env: The variables that `${NAME}` means; this process's if None.
+            options: Everything that `Relay` takes but `servers`, `limits` and `cache`, which the file says.
+
+        Raises:
+            SettingWrong: The file is not there, or something in it is wrong.
+        """
+        read = config.load(path, env=env)
+        return cls._of(read.trusting(allow) if allow else read, **{"lock": read.lock, **options})
+
+    @classmethod
+    def _of(cls, read: Config, **options: Any) -> Self:
+        relay = cls(cache=read.cache, **options)
+        relay.__dict__.update(_config=read)
+        return relay
+
+    def __repr__(self) -> str:
+        return f"Relay({', '.join(self._config.servers)})"
+
+    # --- lifetime
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Let go of all servers. Tools of this relay, and of those made from it, cannot be called any more."""
+        await self._stations.aclose()
+
+    # --- for whom
+
+    def with_token(self, token: Token, *, principal: Any = None) -> Self:
+        """The same relay for one user's token, which serves exactly one server a call.
+
+        The token goes before the configured one, and before an `Authorization` header. Nothing that is kept is shared
+        with another token.
+
+        Args:
+            token: The bearer token, or a function that gives one for each call.
+            principal: For whom calls are made, for gates and the audit record.
+        """
+        return self._view(one=_secret(token), principal=principal)
+
+    def with_tokens(self, tokens: Mapping[str, Token], *, principal: Any = None) -> Self:
+        """The same relay for one user's tokens: it serves the servers named here, and no others.
+
+        Raises:
+            SettingWrong: There is no such server, or it takes no token.
+        """
+        given = {name: _secret(token) for name, token in tokens.items()}
+        for name in given:
+            _takes_token(self._config.server(name))
+        return self._view(tokens=given, principal=principal)
+
+    def acting_for(self, principal: Any) -> Self:
+        """The same relay with calls made for somebody, whom gates and the audit record see."""
+        return self._view(one=self._one, tokens=self._tokens, principal=principal)
+
+    def server(self, target: Any, *, name: str | None = None, **settings: Any) -> Self:
+        """A relay of one server that no file knows. It is refused like any other without `allow`.
+
+        Args:
+            target: A URL, a command as a list, or a `Server` of this process.
+            name: What it is called here.
+            settings: The keys of a server's table, `allow` above all.
+
+        Raises:
+            SettingWrong: A setting is wrong.
+        """
+        key = "url" if isinstance(target, str) else "command" if isinstance(target, list | tuple) else "target"
+        called = name or _called(target)
+        made = config.from_mapping({called: {key: target, **settings}}, limits=self._config.limits)
+        view = self._view(one=self._one, principal=self._principal)
+        view.__dict__.update(_config=replace(made, cache=self._config.cache))
+        return view
+
+    def _view(
+        self,
+        *,
+        one: Secret | TokenSource | None = None,
+        tokens: dict[str, Secret | TokenSource] | None = None,
+        principal: Any = None,
+    ) -> Self:
+        view = copy(self)
+        view.__dict__.update(_one=one, _tokens=tokens, _principal=principal)
+        return view
+
+    # --- tools
+
+    async def tools(
+        self,
+        *names: str | Mapping[str, Any],
+        strict: bool = False,
+        skip_unavailable: bool = False,
+    ) -> ToolSet:
+        """What a model may have of some servers, or of all of them.
+
+        Trust, pins and exclusions are decided anew each time, also where the lists are kept.
+
+        Args:
+            names: Servers; all of them if none is named. A mapping after a name is that server's settings, in place
+                of those of the file.
+            strict: Raise where the report would not be clean.
+            skip_unavailable: Leave servers out that cannot be reached; they are in the report.
+
+        Raises:
+            SettingWrong: A setting is wrong, or one token would go to several servers.
+            NotTrusted: Nothing says what of a server may be used; nothing was sent to any server.
+            Unauthorized: A server does not accept the credentials.
+            ServerUnreachable: A server cannot be reached.
+            DefinitionRefused: A list, or a tool that was asked for by name, cannot be used.
+            LockUnreadable: The lock file cannot be read.
+        """
+        servers = self._servers(names)
+        for server in servers:
+            server.allow.require(server.name)
+        posts = [self._post(server) for server in servers]
+        lock = self._lock.now()
+        lists = await self._lists(posts, skip=skip_unavailable)
+        chosen: list[Chosen] = []
+        unreachable: dict[str, RelayError] = {}
+        for post, listed in zip(posts, lists, strict=True):
+            name = post.settings.name
+            if isinstance(listed, RelayError):
+                unreachable[name] = listed
+                continue
+            section = lock.section(name)
+            made = select(listed, settings=post.settings, section=section, readings=self._readings)
+            chosen.append(Chosen(post, listed, made, self._stations.heard(name)))
+        tools = offered(chosen, gate=self._gate, local=self._local, unreachable=unreachable)
+        if strict:
+            tools.report().require_clean()
+        return tools
+
+    async def _lists(self, posts: Sequence[Post], *, skip: bool) -> list[Listed | RelayError]:
+        """The lists of all servers, asked for at once where they are not kept."""
+
+        async def listed(post: Post) -> Listed | RelayError:
+            try:
+                return await (await post.station()).listed()
+            except (ServerUnreachable, DefinitionRefused) as error:
+                if not skip:
+                    raise
+                return error
+
+        if len(posts) == 1:
+            return [await listed(posts[0])]
+        found = await asyncio.gather(*(listed(post) for post in posts), return_exceptions=True)
+        for one in found:
+            if isinstance(one, BaseException) and not (skip and isinstance(one, RelayError)):
+                raise one
+        return [one for one in found if not isinstance(one, BaseException) or isinstance(one, RelayError)]
+
+    # --- prompts, resources, instructions
+
+    async def prompt(
+        self, server: str, name: str, arguments: Mapping[str, str] | None = None
+    ) -> tuple[FramedMessage, ...]:
+        """A server's prompt, each message framed. What goes wrong on the way is a framed message, too.
+
+        Raises:
+            NotTrusted: `prompts` does not name it; nothing was sent.
+        """
+        post = self._trusting(server, name, "prompts")
+        funnel = post.funnel(Ledger())
+        try:
+            station = await post.station()
+            found = await station.ask(lambda client, deadline: client.get_prompt(name, arguments, deadline=deadline))
+            messages = funnel.prompt(found)
+        except (CallFailed, NeedsInput) as error:
+            messages = (FramedMessage("user", funnel.failure(error)),)
+        self._recorded("prompt", post, name, *(message.framed for message in messages))
+        return messages
+
+    async def read(self, server: str, uri: str) -> Framed:
+        """A server's resource, framed. What goes wrong on the way is framed, too.
+
+        Raises:
+            NotTrusted: `resources` does not name it; nothing was sent.
+        """
+        post = self._trusting(server, uri, "resources")
+        funnel = post.funnel(Ledger())
+        try:
+            station = await post.station()
+            found = await station.ask(lambda client, deadline: client.read_resource(uri, deadline=deadline))
+            framed = funnel.resource(found)
+        except (CallFailed, NeedsInput) as error:
+            framed = funnel.failure(error)
+        self._recorded("read", post, uri, framed)
+        return framed
+
+    async def instructions(self, server: str) -> Framed | None:
+        """How a server wants to be used, framed; None where it says nothing of it.
+
+        Raises:
+            NotTrusted: `instructions = true` is not set; nothing was sent.
+        """
+        settings = self._server(server)
+        if not settings.instructions:
+            raise NotTrusted(
+                f"The instructions of the server {server!r} may not be shown, so nothing was sent to it: it takes"
+                " instructions = true in its settings.",
+                server=server,
+            )
+        post = self._post(settings)
+        funnel = post.funnel(Ledger())
+        try:
+            station = await post.station()
+            face = await station.ask(lambda client, deadline: client.discover(deadline=deadline))
+        except CallFailed as error:
+            return funnel.failure(error)
+        if not face.instructions:
+            return None
+        framed = funnel.text(face.instructions, kind="instructions")
+        self._recorded("instructions", post, "", framed)
+        return framed
+
+    # --- inside
+
+    def _trusting(self, server: str, name: str, key: Literal["prompts", "resources"]) -> Post:
+        settings = self._server(server)
+        trust: Trust = getattr(settings, key)
+        trust.require(server, what=key, key=key)
+        if not trust.allows(name):
+            raise NotTrusted(f"{key} of the server {server!r} does not name {legible(name)}", server=server)
+        return self._post(settings)
+
+    def _recorded(self, event: str, post: Post, name: str, *framed: Framed) -> None:
+        for one in framed:
+            verdict = one.withheld or ("failed" if one.failed else "shown")
+            audit.record(
+                event, server=post.settings.name, tool=name, verdict=verdict, principal=self._principal, size=one.size
+            )
+
+    def _server(self, name: str, inline: Mapping[str, Any] | None = None) -> ServerSettings:
+        """The settings of a server that this relay may ask."""
+        if self._tokens is not None and name not in self._tokens:
+            raise SettingWrong(f"with_tokens has no token for {name!r}, so it is not asked", server=name)
+        if inline is None:
+            return self._config.server(name)
+        return config.from_mapping({name: inline}, limits=self._config.limits, source="inline settings").server(name)
+
+    def _servers(self, names: Sequence[str | Mapping[str, Any]]) -> list[ServerSettings]:
+        """The servers that are meant, each once."""
+        meant: dict[str, Mapping[str, Any] | None] = {}
+        last: str | None = None
+        for name in names or tuple(self._config.servers if self._tokens is None else self._tokens):
+            if isinstance(name, str):
+                meant.setdefault(name, None)
+                last = name
+            elif last is not None:
+                meant[last], last = name, None
+            else:
+                raise SettingWrong("tools() takes names of servers, each with its settings after it if they are inline")
+        found = [self._server(name, inline) for name, inline in meant.items()]
+        if not found and not names:
+            raise SettingWrong(f"{self._config.source}: there is no server at all; name one in [servers]")
+        if self._one is not None and len(found) > 1:
+            raise SettingWrong(
+                f"with_token serves exactly one server a call, and not {len(found)}, because a token is meant for one;"
+                " name it in tools(…), or give each its own with with_tokens({…})"
+            )
+        return found
+
+    def _post(self, settings: ServerSettings) -> Post:
+        token = self._one if self._tokens is None else self._tokens[settings.name]
+        if token is not None:
+            _takes_token(settings)
+        return Post(
+            settings,
+            stations=self._stations,
+            lock=self._lock,
+            token=token,
+            principal=self._principal,
+            funnels=self._charged,
+        )
+
+    def _funnel(self, settings: ServerSettings) -> Funnel:
+        return self._charged(settings, Ledger())
+
+    def _charged(self, settings: ServerSettings, ledger: Ledger) -> Funnel:
+        return Funnel(settings.name, limits=settings.limits, filters=self._filters, tokens=self._counter, ledger=ledger)
+
+
+def _secret(token: Token) -> Secret | TokenSource:
+    if isinstance(token, str):
+        if not token:
+            raise SettingWrong("the token is empty")
+        return Secret(token)
+    if not isinstance(token, Secret) and not callable(token):
+        raise SettingWrong(f"a token is a text, or a function that gives one, and no {type(token).__name__}")
+    return token
+
+
+def _takes_token(server: ServerSettings) -> None:
+    if server.url is None:
+        raise SettingWrong(
+            f"the server {server.name!r} takes no token, because it has no requests to carry it; nothing was started",
+            server=server.name,
+        )
+
+
+def _called(target: Any) -> str:
+    """What a server that no file knows is called."""
+    if isinstance(target, str):
+        return urlsplit(target).hostname or "server"
+    if isinstance(target, list | tuple):
+        return str(target[0]).rpartition("/")[2] if target else "server"
+    return str(getattr(target, "name", None) or "server")

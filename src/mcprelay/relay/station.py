@@ -1,0 +1,313 @@
+"""One server as the relay reaches it for one principal: its client, its list of tools, and what it says unasked.
+
+A station is made without sending anything; the first list or call connects. Two principals never share one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from mcprelay.client import Client
+from mcprelay.client.cache import Cache
+from mcprelay.errors import AuthorizationRequired, CallFailed, DeadlineExceeded, Evidence
+from mcprelay.relay.errors import DefinitionRefused, RelayError, ServerUnreachable, Unauthorized
+from mcprelay.relay.failure import tell
+from mcprelay.relay.listed import Hint, Listed, lifetime
+from mcprelay.relay.reveal import reveal
+from mcprelay.types import ClientCapabilities
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mcprelay.client.progress import LogMessage
+    from mcprelay.relay.question import Askers
+    from mcprelay.relay.settings import ServerSettings
+    from mcprelay.relay.stations import Shelves
+
+log = logging.getLogger("mcprelay.relay")
+_LIST = "tools/list"
+_TOOLS_CHANGED = "notifications/tools/list_changed"
+_LONGEST_NOTE = 300
+
+
+class Station:
+    """See the module.
+
+    Args:
+        settings: The server.
+        token: The bearer token of this principal, or None.
+        key: What the list is kept by.
+        shelves: Where lists are kept.
+        askers: Who answers the server's questions, if anybody.
+        listening: Whether changes of the list are listened for between calls.
+    """
+
+    def __init__(
+        self,
+        settings: ServerSettings,
+        *,
+        token: str | None,
+        key: str,
+        shelves: Shelves,
+        askers: Askers,
+        listening: Literal["on", "off"],
+    ) -> None:
+        self.settings = settings
+        self.key = key
+        self.heard: Counter[str] = Counter()
+        self.checked: dict[str, Listed] = {}
+        """By the digest of a definition: the list in which it was found, unchanged."""
+        self._shelves = shelves
+        self._notices = _Notices(self._changed)
+        self._client = _client(settings, token=token, askers=askers, cache=self._notices, on_log=self._logged)
+        self._opened: asyncio.Task[Any] | None = None
+        self._listing = asyncio.Lock()
+        self._turns = asyncio.Semaphore(settings.limits.calls)
+        self._listens = listening == "on" and settings.cache != 0
+        self._listener: asyncio.Task[None] | None = None
+        self._last: Listed | None = None
+        self._generation = 0
+
+    @property
+    def busy(self) -> bool:
+        """Whether something waits for the server."""
+        return self._listing.locked() or self._turns.locked() or self._client.busy
+
+    async def client(self) -> Client:
+        """The client, connected.
+
+        Raises:
+            CallFailed: There is no connection.
+        """
+        if self._opened is None or (self._opened.done() and self._failed(self._opened)):
+            self._opened = asyncio.ensure_future(self._client.connect())
+        await asyncio.shield(self._opened)
+        return self._client
+
+    @staticmethod
+    def _failed(task: asyncio.Task[Any]) -> bool:
+        return task.cancelled() or task.exception() is not None
+
+    async def aclose(self) -> None:
+        """Let go of the server."""
+        for task in (self._listener, self._opened):
+            if task is not None and not task.done():
+                task.cancel()
+                await asyncio.wait([task])
+        await self._client.aclose()
+
+    # --- the list
+
+    async def listed(self) -> Listed:
+        """The server's list of tools, kept or asked for.
+
+        Raises:
+            Unauthorized: The server does not accept the credentials.
+            ServerUnreachable: No answer came.
+            DefinitionRefused: The answer is no list of tools.
+        """
+        kept = self._shelves.get(self.key)
+        if kept is not None:
+            self._last = kept
+            return kept
+        async with self._listing:
+            kept = self._shelves.get(self.key)  # somebody else has just asked
+            return kept if kept is not None else await self._ask()
+
+    async def recent(self) -> Listed:
+        """The list that was seen last, asked for again where it may have changed since.
+
+        Raises:
+            RelayError: As for `listed`.
+        """
+        last = self._last
+        if last is not None and self._shelves.clock() < max(last.fresh_until, last.read_at + self._shelves.hintless):
+            return last
+        return await self.listed()
+
+    async def _ask(self) -> Listed:
+        self._notices.hints.clear()
+        before = self._generation
+        try:
+            client = await self.client()
+            found = await client.list_tools(fresh=True, deadline=self._deadline())
+        except CallFailed as error:
+            raise self.refused(error) from error
+        hints = list(self._notices.hints)
+        now = self._shelves.clock()
+        kept_for = lifetime(hints, setting=self.settings.cache, hintless=self._shelves.hintless)
+        scopes = [hint.scope for hint in hints]
+        listed = Listed(
+            tools=tuple((tool.name, bytes(tool.raw or b"")) for tool in found),
+            left_out=tuple((item.name, _reason(item.reason)) for item in found.excluded),
+            notes=tuple(reveal(note, of="name")[:_LONGEST_NOTE] for note in found.warnings),
+            revision=client.server.revision,
+            read_at=now,
+            fresh_until=now + kept_for,
+            private="private" in scopes or (self._has_secrets() and set(scopes) != {"public"}),
+        )
+        self._last = listed
+        self.checked.clear()
+        if before == self._generation:  # else it changed while it was read
+            self._shelves.put(self.key, listed, of=self.settings)
+        self._listen()
+        return listed
+
+    def _deadline(self) -> float:
+        return asyncio.get_running_loop().time() + self.settings.timeout
+
+    def _has_secrets(self) -> bool:
+        one = self.settings
+        return bool(one.token is not None or one.auth or one.headers or one.env or one.inherit)
+
+    def refused(self, error: CallFailed) -> RelayError:
+        """A failure to list as an error of the relay, without a word of the server."""
+        name = self.settings.name
+        where = f"the server {name!r} ({self.settings.address})"
+        if isinstance(error, AuthorizationRequired):
+            login = f"`mcprelay login {name}` gets new ones" if self.settings.auth else "its token or headers are wrong"
+            return Unauthorized(f"{where} does not accept the credentials: {login}", server=name)
+        told = tell(error)
+        if told.code == "transport" and error.kind in ("unreachable", "lost", "timeout", "http"):
+            return ServerUnreachable(f"{where}: {told.local}", server=name)
+        return DefinitionRefused(f"the tools of {where} cannot be listed: {told.local}", server=name)
+
+    # --- calls
+
+    async def call(self, tool: str, arguments: dict[str, Any]) -> Any:
+        """The outcome of a call, as `Client.try_call_tool` gives it. Waiting for a turn is part of its time.
+
+        Raises:
+            CallFailed: There is none.
+        """
+
+        async def made(client: Client, deadline: float) -> Any:
+            return await client.try_call_tool(tool, arguments, deadline=deadline)
+
+        return await self.ask(made)
+
+    async def ask(self, question: Callable[[Client, float], Any]) -> Any:
+        """Any other question to the server, with the same bounds."""
+        deadline = self._deadline()
+        try:
+            async with asyncio.timeout_at(deadline):
+                await self._turns.acquire()
+        except TimeoutError:
+            what = f"no turn within timeout={self.settings.timeout:g}: calls={self.settings.limits.calls}"
+            raise DeadlineExceeded(what, evidence=Evidence.NOT_SENT) from None
+        try:
+            return await question(await self.client(), deadline)
+        finally:
+            self._turns.release()
+
+    # --- what is said unasked
+
+    def _changed(self) -> None:
+        """The list changed, says the server. However often it says so, the list is asked for when it is needed."""
+        self.heard["changes"] += 1
+        self._generation += 1
+        if self._last is not None:
+            self._last = None
+            self._shelves.drop(self.key)
+
+    def _logged(self, _: LogMessage) -> None:
+        self.heard["logs"] += 1
+        if self.heard["logs"].bit_count() == 1:  # 1, 2, 4, 8, …: a flood makes a few lines
+            log.debug("the server %r has sent %d log messages", self.settings.name, self.heard["logs"])
+
+    def _listen(self) -> None:
+        if self._listens and self._listener is None:
+            self._listener = asyncio.ensure_future(self._hear())
+
+    async def _hear(self) -> None:
+        """Listen for changes, where the server tells them. Where it does not, the list's lifetime has to do."""
+        with contextlib.suppress(CallFailed):
+            client = self._client
+            face = client.server if client.server.capabilities is not None else await client.discover()
+            offered = None if face.capabilities is None else face.capabilities.tools
+            if offered and offered.get("listChanged") is True:
+                async with client.listen(tools=True, reconnect=True) as events:
+                    async for _ in events:
+                        pass  # the client told `_Notices` already
+
+
+class _Notices(Cache):
+    """Takes the place of the client's cache: keeps nothing, and hears what pages say of freshness, and of changes."""
+
+    def __init__(self, changed: Callable[[], None]) -> None:
+        super().__init__(entries=0, now=lambda: 0.0)
+        self.hints: list[Hint] = []
+        self._told = changed
+
+    def put(
+        self,
+        server: str,
+        method: str,
+        key: str | None,
+        result: msgspec.Raw,
+        *,
+        ttl_ms: Any,
+        scope: Any = None,
+        authorization: Any = None,
+    ) -> None:
+        """Hear of a page."""
+        if method == _LIST:
+            self.hints.append(Hint(ttl_ms, scope))
+
+    def changed(self, server: str, notice: str, uri: str | None) -> None:
+        """Hear of a change."""
+        if notice == _TOOLS_CHANGED:
+            self._told()
+
+
+def _reason(reason: str) -> str:
+    """Why something is no definition. The client's reasons may quote the server."""
+    return reveal(reason, of="name")[:_LONGEST_NOTE]
+
+
+def _client(
+    settings: ServerSettings, *, token: str | None, askers: Askers, cache: Cache, on_log: Callable[[LogMessage], None]
+) -> Client:
+    """A client that declares no capability but those that somebody answers for."""
+    elicit, sample = askers.of(settings)
+    capabilities = ClientCapabilities(
+        elicitation=None if elicit is None else {"form": {}, "url": {}}, sampling=None if sample is None else {}
+    )
+    options: dict[str, Any] = {}
+    if settings.url is not None:
+        auth: Any = token
+        if settings.auth is not None:
+            from mcprelay.auth.login import stored
+
+            auth = stored(settings.name)
+        own = {name: secret.value for name, secret in settings.headers.items()}
+        if auth is not None:
+            own = {name: value for name, value in own.items() if name.lower() != "authorization"}
+        options = {"auth": auth, "headers": own or None}
+    elif settings.command:
+        inherited = {name: os.environ[name] for name in settings.inherit if name in os.environ}
+        options = {
+            "env": inherited | {name: secret.value for name, secret in settings.env.items()},
+            "cwd": settings.cwd,
+        }
+    target: Any = settings.url or list(settings.command) or settings.target
+    return Client(
+        target,
+        capabilities=capabilities,
+        on_elicit=elicit,
+        on_sample=sample,
+        on_log=on_log,
+        cache=cache,
+        check_output=False,  # the output schema is outside of the pin
+        request_timeout=settings.timeout,
+        response_bytes=settings.limits.message_bytes,
+        list_items=10 * settings.limits.tools,
+        **options,
+    )

@@ -1,0 +1,160 @@
+"""All servers that a relay has reached, one station for each server and principal, and where their lists are kept."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import secrets
+import time
+from typing import TYPE_CHECKING, Any
+
+from mcprelay.relay.disk import Disk
+from mcprelay.relay.errors import SettingWrong
+from mcprelay.relay.listed import Listed, Memory, identity
+from mcprelay.relay.settings import CacheSettings, Secret, ServerSettings
+from mcprelay.relay.station import Station
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mcprelay.relay.question import Askers
+    from mcprelay.relay.settings import TokenSource
+
+
+class Shelves:
+    """Where lists are kept: in this process, and in a file for what may be there.
+
+    Args:
+        settings: The file, and how long lists without a hint are kept.
+        clock: The time in seconds since the epoch.
+    """
+
+    def __init__(self, settings: CacheSettings, *, clock: Callable[[], float] = time.time) -> None:
+        self.clock = clock
+        self.hintless = settings.hintless
+        self._memory = Memory(clock=clock)
+        self._path = settings.path
+        self._disk: Disk | None = None
+        self._key = secrets.token_bytes(32)
+
+    @property
+    def key(self) -> bytes:
+        """The key of the hash that lists are named by."""
+        disk = self._opened()
+        return self._key if disk is None else disk.key
+
+    def get(self, key: str) -> Listed | None:
+        """A list that is still fresh, or None."""
+        listed = self._memory.get(key)
+        if listed is None and (disk := self._opened()) is not None:
+            listed = disk.get(key)
+            if listed is not None:
+                self._memory.put(key, listed)
+        return listed
+
+    def put(self, key: str, listed: Listed, *, of: ServerSettings) -> None:
+        """Keep a list for as long as it is fresh. That of an object of this process is in no file."""
+        if listed.fresh_until <= listed.read_at:
+            return
+        self._memory.put(key, listed)
+        disk = self._opened()
+        if disk is not None and of.target is None:
+            disk.put(key, listed)
+
+    def drop(self, key: str) -> None:
+        """Forget a list."""
+        self._memory.drop(key)
+        disk = self._opened()
+        if disk is not None:
+            disk.drop(key)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._disk is not None:
+            self._disk.close()
+            self._disk = None
+
+    def _opened(self) -> Disk | None:
+        if self._disk is None and self._path is not None:
+            self._disk = Disk(self._path, clock=self.clock)
+        return self._disk
+
+
+class Stations:
+    """See the module.
+
+    Args:
+        shelves: Where lists are kept.
+        askers: Who answers the servers' questions.
+        connections: How many stations are kept open; one that is idle is closed for another principal.
+    """
+
+    def __init__(self, shelves: Shelves, *, askers: Askers, connections: int) -> None:
+        self.shelves = shelves
+        self._askers = askers
+        self._most = connections
+        self._open: dict[tuple[str, str], Station] = {}
+        self.closed = False
+
+    async def of(self, settings: ServerSettings, *, token: Secret | TokenSource | None) -> Station:
+        """The station of a server for whom the token is.
+
+        Args:
+            token: In place of the configured one; None for the configured one.
+        """
+        given = token if token is not None else settings.token
+        text = await resolved(given, server=settings.name)
+        key = identity(settings, token=text, key=self.shelves.key, environment=os.environ)
+        place = (settings.name, key)
+        station = self._open.pop(place, None)
+        if station is None:
+            await self._make_room()
+            own = token is None and not callable(settings.token)
+            station = self._open.get(place) or Station(
+                settings,
+                token=text,
+                key=key,
+                shelves=self.shelves,
+                askers=self._askers,
+                listening="on" if own else "off",
+            )
+        self._open[place] = station  # the last one used comes last
+        return station
+
+    def heard(self, name: str) -> dict[str, int]:
+        """What a server has said unasked, counted over all of its stations."""
+        counts: dict[str, int] = {}
+        for (server, _), station in self._open.items():
+            if server == name:
+                for what, number in station.heard.items():
+                    counts[what] = counts.get(what, 0) + number
+        return counts
+
+    async def aclose(self) -> None:
+        """Let go of all servers."""
+        self.closed = True
+        stations, self._open = list(self._open.values()), {}
+        for station in stations:
+            await station.aclose()
+        self.shelves.close()
+
+    async def _make_room(self) -> None:
+        idle = [place for place, station in self._open.items() if not station.busy]
+        for place in idle[: max(0, len(self._open) - self._most + 1)]:
+            await self._open.pop(place).aclose()
+
+
+async def resolved(token: Secret | TokenSource | None, *, server: str) -> str | None:
+    """The token's text, from whatever gives it.
+
+    Raises:
+        SettingWrong: What gives it gave none.
+    """
+    if token is None or isinstance(token, Secret):
+        return None if token is None else token.value
+    text: Any = token()
+    if inspect.isawaitable(text):
+        text = await text
+    if not isinstance(text, str) or not text:
+        raise SettingWrong(f"the function for the token of {server!r} gave {type(text).__name__}, and no token")
+    return text

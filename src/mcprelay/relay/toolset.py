@@ -1,0 +1,137 @@
+"""`ToolSet`: the tools that one model may have in one run, by their public names.
+
+The set is one account: budgets of a run count what all of its tools have answered. Another run takes another set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
+from itertools import count
+from typing import Any, final
+
+from mcprelay.relay.budget import Ledger
+from mcprelay.relay.frame import Framed, Funnel
+from mcprelay.relay.guarded import GuardedTool
+from mcprelay.relay.names import Named, public_name, shadows
+from mcprelay.relay.report import Report
+
+
+@final
+class ToolSet:
+    """Guarded tools in order. Iterating gives the tools; `[name]`, `keys()`, `values()` and `items()` go by name.
+
+    Sets can be added: `a + b`. Where both have a tool of one name, that of `b` gets another one; each call leaves with
+    what its own set was made for.
+    """
+
+    def __init__(self, tools: Iterable[GuardedTool], *, report: Report, local: Iterable[str] = ()) -> None:
+        self._tools: dict[str, GuardedTool] = {}
+        self._local = tuple(local)
+        for tool in tools:
+            if not isinstance(tool, GuardedTool):
+                raise TypeError(f"a tool set holds guarded tools, which a Relay makes, and not {type(tool).__name__}")
+            self._tools[tool.name] = tool
+        self._report = report
+
+    def __iter__(self) -> Iterator[GuardedTool]:
+        return iter(self._tools.values())
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._tools if isinstance(name, str) else name in self._tools.values()
+
+    def __getitem__(self, name: str) -> GuardedTool:
+        tool = self._tools.get(name)
+        if tool is None:
+            known = ", ".join(self._tools) or "the set is empty"
+            raise KeyError(f"no tool {name!r} is offered ({known}); report() says what became of the others")
+        return tool
+
+    def get(self, name: str) -> GuardedTool | None:
+        """The tool of a name, or None."""
+        return self._tools.get(name)
+
+    def keys(self) -> KeysView[str]:
+        """The public names."""
+        return self._tools.keys()
+
+    def values(self) -> ValuesView[GuardedTool]:
+        """The tools."""
+        return self._tools.values()
+
+    def items(self) -> ItemsView[str, GuardedTool]:
+        """Names and tools."""
+        return self._tools.items()
+
+    def __repr__(self) -> str:
+        return f"ToolSet({', '.join(self._tools)})" if self._tools else "ToolSet(no tool at all; see report())"
+
+    def report(self) -> Report:
+        """What became of everything that was asked for. It prints well."""
+        return self._report
+
+    async def run(self, name: str, arguments: Mapping[str, Any] | str | None = None) -> Framed:
+        """Call a tool by its public name with what a model gave. A name that is not in the set is a refusal in words.
+
+        Raises:
+            ConfigurationError, NotTrusted, LockUnreadable: As `GuardedTool.run`.
+        """
+        tool = self._tools.get(name)
+        if tool is None:
+            has = "Call only tools that you were given." if self._tools else "There is no tool at all."
+            return Funnel("mcprelay").refusal(f"There is no tool of this name. {has}", code="unknown_tool")
+        return await tool.run(arguments)
+
+    def __add__(self, other: ToolSet) -> ToolSet:
+        if not isinstance(other, ToolSet):
+            return NotImplemented
+        ledger = Ledger()
+        made = {name: tool.moved(name, ledger) for name, tool in self.items()}
+        renamed: dict[str, str] = {}
+        local = (*self._local, *other._local)
+        for name, tool in other.items():
+            held = made.get(name)
+            if held is not None and held.same_as(tool):
+                continue
+            own = name if held is None else _free(tool, name, made)
+            renamed[name] = own
+            made[own] = tool.moved(own, ledger)
+        report = _joined(self._report, other.report(), renamed, made.values(), local=local)
+        return ToolSet(made.values(), report=report, local=local)
+
+
+def _free(tool: GuardedTool, name: str, taken: Mapping[str, Any]) -> str:
+    """Another name for a tool: the same wherever the same sets are joined in the same order."""
+    prefix = name.partition("__")[0] if "__" in name else ""
+    names = (public_name(f"{tool.server} {number}", f"{tool.tool}__", prefix=prefix) for number in count(2))
+    return next(free for free in names if free not in taken)
+
+
+def _joined(
+    first: Report,
+    second: Report,
+    renamed: Mapping[str, str],
+    tools: Iterable[GuardedTool],
+    *,
+    local: tuple[str, ...],
+) -> Report:
+    both = {tool.name: (Named(tool.server, tool.tool), tool.description) for tool in tools}
+    unpinned = [*first.unpinned, *(renamed.get(name, name) for name in second.unpinned)]
+    return Report(
+        offered=tuple(both),
+        missing=_once(first.missing, second.missing),
+        excluded=_once(first.excluded, second.excluded),
+        changed=first.changed + second.changed,
+        new=_once(first.new, second.new),
+        unpinned=_once(tuple(unpinned)),
+        shadowed=tuple(shadows(both, local=local)),
+        unreachable={**first.unreachable, **second.unreachable},
+        notes=_once(first.notes, second.notes),
+        heard={**first.heard, **second.heard},
+    )
+
+
+def _once(*parts: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(dict.fromkeys(item for part in parts for item in part))
