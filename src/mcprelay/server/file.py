@@ -7,7 +7,6 @@ text where it is text.
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
-from urllib.parse import quote
 
 from msgspec import Struct
 
@@ -66,6 +65,8 @@ class File(Struct, frozen=True):
 
     def contents(self, uri: str | None = None, mime_type: str | None = None) -> ResourceContents:
         """The file as contents of a resource."""
+        from urllib.parse import quote  # only for a file
+
         kind = mime_type or self.mime_type or guess_mime_type(self.name, "") or sniff(self.data) or OCTETS
         return contents_of_bytes(self.data, uri=uri or self.uri or f"attachment:{quote(self.name)}", mime_type=kind)
 

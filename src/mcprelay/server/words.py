@@ -8,7 +8,6 @@ They are made of JSON Schema and of plain JSON values; nothing here knows Python
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from typing import Any
 
@@ -94,6 +93,8 @@ def describe(value: Any) -> str:
 
 def hint(name: str, known: Sequence[str]) -> str:
     """Which of the known names was probably meant; where none is like it, which there are."""
+    import difflib  # only for a report
+
     near = difflib.get_close_matches(name, known, n=1) or [key for key in known if key.lower() == name.lower()]
     if near:
         return f"did you mean {near[0]!r}?"

@@ -9,7 +9,6 @@ made. attrs and pydantic are met only through the user's own class; nothing is i
 
 from __future__ import annotations
 
-import dataclasses
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
@@ -45,7 +44,7 @@ class Flavor(NamedTuple):
 
 def flavor_of(cls: type) -> Flavor | None:
     """How a class is a record, or None if it is none."""
-    if dataclasses.is_dataclass(cls):
+    if hasattr(cls, "__dataclass_fields__"):
         return _dataclass(cls)
     if issubclass(cls, msgspec.Struct):
         return _struct(cls)
@@ -57,6 +56,8 @@ def flavor_of(cls: type) -> Flavor | None:
 
 
 def _dataclass(cls: type) -> Flavor:
+    import dataclasses  # loaded by then: there is one
+
     members: list[Member] = []
     by_name = False
     for field in cls.__dataclass_fields__.values():  # type: ignore[attr-defined]  # `dataclasses.fields` hides `InitVar`

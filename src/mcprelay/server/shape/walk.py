@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import collections
 import enum
-import operator
 import types
 import typing
 from collections import abc
@@ -23,16 +22,18 @@ from msgspec import NODEFAULT, UnsetType
 from mcprelay.errors import DefinitionError
 from mcprelay.server.docstring import parse_docstring
 from mcprelay.server.shape import Shape
+from mcprelay.server.shape.alias import Named
 from mcprelay.server.shape.choice import enum_shape, literal_shape
 from mcprelay.server.shape.collection import Array, Map, Tuple
 from mcprelay.server.shape.fields import Flavor, Member, flavor_of
 from mcprelay.server.shape.foreign import Foreign, is_foreign
-from mcprelay.server.shape.noted import Check, Defined, note
+from mcprelay.server.shape.measure import bounds, sizes
+from mcprelay.server.shape.noted import Defined, note
 from mcprelay.server.shape.notes import Notes
-from mcprelay.server.shape.record import Field, Named, Record
+from mcprelay.server.shape.record import Field, Record
 from mcprelay.server.shape.scalar import ANYTHING, BOOLEAN, INTEGER, NULL, NUMBER, STRING, Subtype
 from mcprelay.server.shape.scope import Scope, scope_of_class
-from mcprelay.server.shape.text import Text, text_shape
+from mcprelay.server.shape.text import text_shape
 from mcprelay.server.shape.union import OneOf
 
 _PLAIN: dict[Any, Shape] = {
@@ -204,8 +205,8 @@ class Walk:
         if notes.foreign:
             return self._foreign(annotation)
         shape = self.shape(inner, scope, variables)
-        keywords = notes.keywords | _sizes(notes, shape)
-        return note(shape, keywords, [*_bounds(notes, shape), *notes.checks])
+        keywords = notes.keywords | sizes(notes, shape)
+        return note(shape, keywords, [*bounds(notes, shape), *notes.checks])
 
     def _inner_of_definition(self, inner: Any, scope: Scope, variables: Mapping[Any, Any] | None) -> Shape:
         """With a whole definition the type need not have a JSON form: then the JSON value comes as it is."""
@@ -365,49 +366,6 @@ def _type_arguments(cls: type, arguments: tuple[Any, ...]) -> dict[Any, Any]:
             )
             variables = _type_arguments(origin, given) | variables
     return variables
-
-
-def _sizes(notes: Notes, shape: Shape) -> dict[str, int]:
-    """The keywords for a length, by what it is the length of; nothing where only the value knows."""
-    if not notes.sizes or isinstance(shape, Text):
-        return {}
-    kinds = shape.kinds - {"null"}
-    unit = "Items" if kinds <= {"array"} else "Properties" if kinds <= {"object"} else "Length"
-    return {f"{end}{unit}": size for end, size in notes.sizes.items()}
-
-
-def _bounds(notes: Notes, shape: Shape) -> list[Check]:
-    """The checks that a value gets because JSON Schema cannot say them of its string."""
-    if not isinstance(shape, Text):
-        return notes.bounds
-    checks = list(notes.bounds)
-    least, most = notes.sizes.get("min"), notes.sizes.get("max")
-    if least is not None:
-        checks.append(Check(lambda value: len(value) >= least, f"a length of at least {least}"))
-    if most is not None:
-        checks.append(Check(lambda value: len(value) <= most, f"a length of at most {most}"))
-    return checks + _numeric_bounds(notes, shape)
-
-
-_NUMERIC: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
-    "minimum": (operator.ge, "at least"),
-    "maximum": (operator.le, "at most"),
-    "exclusiveMinimum": (operator.gt, "more than"),
-    "exclusiveMaximum": (operator.lt, "less than"),
-}
-
-
-def _numeric_bounds(notes: Notes, shape: Text) -> list[Check]:
-    """A bound on a decimal holds for the digits in a string as well as for a number."""
-    if "number" not in shape.kinds:
-        return []
-    stated = [(keyword, notes.keywords[keyword]) for keyword in _NUMERIC if keyword in notes.keywords]
-    return [_numeric_bound(keyword, bound) for keyword, bound in stated]
-
-
-def _numeric_bound(keyword: str, bound: Any) -> Check:
-    compare, words = _NUMERIC[keyword]
-    return Check(lambda value: compare(value, bound), f"{words} {bound}")
 
 
 def _refusal(annotation: Any) -> DefinitionError:
