@@ -217,7 +217,8 @@ class Call:
     def client_info(self) -> Implementation | None:
         """What the client says it is: for display and logs only."""
         if self.session is None:
-            return self.params.meta.client_info
+            said: Implementation | None = self.params.meta.client_info
+            return said
         info = self.session.client_info
         return msgspec.convert(info, Implementation) if info else None
 
@@ -232,5 +233,6 @@ class Call:
     def log_level(self) -> LogLevel | None:
         """The least severe log message that the client wants to see, or None for none."""
         if self.session is None:
-            return self.params.meta.log_level
+            wanted: LogLevel | None = self.params.meta.log_level
+            return wanted
         return self.session.log_level  # type: ignore[return-value]

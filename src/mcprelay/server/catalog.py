@@ -203,6 +203,7 @@ class Shelf:
             del self._mounted[key]
         else:
             self._mounted[key] = entries
+            entries()  # now, so that they stand before what is registered later
         self.touch()
 
     def touch(self) -> None:

@@ -15,6 +15,7 @@ from mcprelay.server.container import Container
 from mcprelay.server.event import Events
 from mcprelay.server.life import lifespan_of
 from mcprelay.server.mounting import Mounts
+from mcprelay.server.option import check
 from mcprelay.server.subscription import UPDATED, Changes
 
 if TYPE_CHECKING:
@@ -104,6 +105,7 @@ class Registry:
         if isinstance(function, str):
             function, options = None, {"name": function, **options}
         replace = options.pop("replace", False)
+        check(kind, options)
 
         def decorate(given: Any) -> Any:
             self._offer(kind, uri, given, options, replace=replace)

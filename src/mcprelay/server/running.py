@@ -4,47 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import difflib
 import signal
-import socket
 from typing import TYPE_CHECKING, Any, Self
 
-from msgspec import Struct
-
 from mcprelay.errors import ConfigurationError
+from mcprelay.server.listening import HttpOptions, bound, listener, on_signals
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Generator
 
     import uvicorn
 
     from mcprelay.server import Server
+    from mcprelay.server.ending import Ending
     from mcprelay.wire.origin import HostRules
 
-_LOOPBACK = ("127.", "localhost", "::1")
-
-
-class HttpOptions(Struct, kw_only=True):
-    """How `run("http")` binds.
-
-    Attributes:
-        host: The address to bind.
-        port: The port; 0 for a free one.
-        path: Where the endpoint is.
-        sse_path: Where the stream of the older HTTP+SSE transport is; None for none.
-        message_path: Where its messages are posted.
-        ssl_certfile: A certificate chain, for HTTPS.
-        ssl_keyfile: Its key.
-        allow_unauthenticated: Whether a server without `auth` may bind more than loopback.
-    """
-
-    host: str = "127.0.0.1"
-    port: int = 8000
-    path: str = "/mcp"
-    sse_path: str | None = "/sse"
-    message_path: str = "/messages"
-    ssl_certfile: str | None = None
-    ssl_keyfile: str | None = None
-    allow_unauthenticated: bool = False
+_OPTIONS = {"stdio": ("state",), "http": HttpOptions.__struct_fields__}
 
 
 def host_rules(server: Server, bind: tuple[str, int] | None) -> HostRules:
@@ -61,14 +38,15 @@ def host_rules(server: Server, bind: tuple[str, int] | None) -> HostRules:
     )
 
 
-def _http_options(options: dict[str, Any]) -> HttpOptions:
-    try:
-        return HttpOptions(**options)
-    except TypeError:
-        unknown = ", ".join(sorted(set(options) - set(HttpOptions.__struct_fields__)))
-        known = ", ".join(HttpOptions.__struct_fields__)
-        msg = f"there is no option {unknown} for http; there are {known}"
-        raise ConfigurationError(msg) from None
+def _check(transport: str, options: dict[str, Any]) -> None:
+    known = _OPTIONS.get(transport)
+    if known is None:
+        raise ConfigurationError(f"there is no transport {transport!r}; there are 'stdio' and 'http'")
+    unknown = sorted(set(options) - set(known))
+    if unknown:
+        close = difflib.get_close_matches(unknown[0], known, n=1)
+        advice = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
+        raise ConfigurationError(f"there is no option {unknown[0]!r} for {transport}; {advice}")
 
 
 class Running:
@@ -77,36 +55,35 @@ class Running:
     `async with` it to run it for a while (`url` says where), or await it to run it until it ends by itself.
     """
 
-    def __init__(self, server: Server, transport: str, options: dict[str, Any], *, signals: bool = False) -> None:
-        if transport not in ("stdio", "http"):
-            msg = f"there is no transport {transport!r}; there are 'stdio' and 'http'"
-            raise ConfigurationError(msg)
-        if transport == "stdio" and options:
-            msg = f"stdio has no options, but {', '.join(sorted(options))} was given"
-            raise ConfigurationError(msg)
-        self._server = server
-        self._http = _http_options(options) if transport == "http" else None
-        self._signals = signals
-        self._task: asyncio.Task[None] | None = None
-        self._uvicorn: uvicorn.Server | None = None
-        self._socket: socket.socket | None = None
-        if self._http is not None:
-            self._check_exposed(self._http)
+    def __init__(self, server: Server, transport: str, options: dict[str, Any], *, alone: bool = False) -> None:
+        """Prepare.
 
-    def _check_exposed(self, options: HttpOptions) -> None:
-        if self._server.auth is None and not options.allow_unauthenticated and not options.host.startswith(_LOOPBACK):
-            msg = (
-                f"{options.host} is reachable from other machines and this server has no auth="
-                " Protect it, bind 127.0.0.1, or say allow_unauthenticated=True."
-            )
-            raise ConfigurationError(msg)
+        Args:
+            server: The server.
+            transport: How it is reached.
+            options: See `mcprelay.server.option.RunOptions`.
+            alone: Whether the process is there for nothing else: signals end it, and what hangs does not keep it.
+
+        Raises:
+            ConfigurationError: The transport or an option will not do.
+        """
+        _check(transport, options)
+        self._server = server
+        self._http = HttpOptions(**options) if transport == "http" else None
+        self._state = options.get("state")
+        self._alone = alone
+        self._task: asyncio.Task[None] | None = None
+        self._listener: uvicorn.Server | None = None
+        self._socket: socket.socket | None = None
+        self.ending: Ending | None = None
+        if self._http is not None:
+            self._http.check(protected=server.auth is not None)
 
     @property
     def url(self) -> str:
         """The endpoint's address, once the server runs."""
         if self._socket is None or self._http is None:
-            msg = "there is no address: the server does not run over HTTP (yet)"
-            raise ConfigurationError(msg)
+            raise ConfigurationError("there is no address: the server does not run over HTTP (yet)")
         host, port = self._socket.getsockname()[:2]
         shown = f"[{host}]" if ":" in host else host
         scheme = "https" if self._http.ssl_certfile else "http"
@@ -124,8 +101,8 @@ class Running:
     async def __aexit__(self, *_: object) -> None:
         """Stop: streams get their final message, then everything is closed."""
         assert self._task is not None, "entered before it is left"  # noqa: S101 - the language's promise
-        if self._uvicorn is not None:
-            self._uvicorn.should_exit = True
+        if self._listener is not None:
+            self._listener.should_exit = True
         else:
             self._task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
@@ -146,8 +123,8 @@ class Running:
         from mcprelay.stdio import open_stdio
 
         channel = await open_stdio(message_bytes=self._server.limits.message_bytes)
-        serving = asyncio.create_task(self._server.serve_channel(channel))
-        with self._stopping(serving):
+        serving = asyncio.create_task(self._server.serve_channel(channel, state=self._state))
+        with self._ending_at(serving):
             if started is not None:
                 started.set_result(None)
             try:
@@ -160,27 +137,33 @@ class Running:
                 await self._server.stop()
 
     @contextlib.contextmanager
-    def _stopping(self, serving: asyncio.Task[None]) -> Generator[None, None, None]:
-        """Let SIGINT and SIGTERM end the serving, where this program is the server's own."""
-        loop = asyncio.get_running_loop()
-        if not self._signals:
+    def _ending_at(self, serving: asyncio.Task[None]) -> Generator[None, None, None]:
+        """Where the process is there for nothing else, let signals and the client's absence end it for certain."""
+        if not self._alone:
             yield
             return
-        caught = (signal.SIGINT, signal.SIGTERM)
-        for number in caught:
-            loop.add_signal_handler(number, serving.cancel)
+        from mcprelay.server.ending import Ending
+        from mcprelay.stdio import descriptor
+
+        descriptors = descriptor.secure()
+        ending = self.ending = Ending(
+            asyncio.get_running_loop(), descriptors.reads, seconds=self._server.limits.cancel_grace / 2
+        )
         try:
-            yield
+            with on_signals(serving.cancel):
+                for number in (signal.SIGINT, signal.SIGTERM):
+                    with contextlib.suppress(ValueError):  # not the main thread
+                        # Beside the loop's own handler, which a blocked loop never calls.
+                        signal.signal(number, lambda *_: ending.told())
+                yield
         finally:
-            for number in caught:
-                loop.remove_signal_handler(number)
+            ending.over()
+            descriptors.release()
 
     async def _run_http(self, options: HttpOptions, started: asyncio.Future[None] | None) -> None:
-        import uvicorn
-
         from mcprelay.server.asgi import App
 
-        self._socket = _bound(options)
+        self._socket = bound(options)
         bind = self._socket.getsockname()[:2]
         app = App(
             self._server,
@@ -189,75 +172,26 @@ class Running:
             sse_path=options.sse_path,
             message_path=options.message_path,
         )
-        config = uvicorn.Config(
-            app,
-            log_config=None,
-            access_log=False,
-            lifespan="on",
-            ws="none",
-            server_header=False,
-            date_header=False,
-            ssl_certfile=options.ssl_certfile,
-            ssl_keyfile=options.ssl_keyfile,
-            timeout_graceful_shutdown=max(1, round(self._server.limits.shutdown_grace)),
-        )
-        self._uvicorn = _uvicorn_server(config, self._server, started, signals=self._signals)
+        self._listener = listener(app, self._server, options, started, signals=self._alone)
         try:
-            await self._uvicorn.serve(sockets=[self._socket])
+            await self._listener.serve(sockets=[self._socket])
         finally:
             self._socket.close()
 
 
-def _bound(options: HttpOptions) -> socket.socket:
-    """A listening socket."""
-    try:
-        family = socket.getaddrinfo(options.host, options.port, type=socket.SOCK_STREAM)[0][0]
-        listening = socket.create_server((options.host, options.port), family=family, backlog=2048)
-    except OSError as error:
-        msg = f"cannot listen on {options.host}:{options.port}: {error.strerror or error}. Choose another port or host."
-        raise ConfigurationError(msg) from error
-    # Connections inherit it. asyncio sets it only where a socket names its protocol, which `create_server` does not do,
-    # and without it the second part of every answer waits for the client's delayed acknowledgement, 40 ms.
-    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return listening
-
-
-def _uvicorn_server(
-    config: uvicorn.Config, server: Server, started: asyncio.Future[None] | None, *, signals: bool
-) -> uvicorn.Server:
-    """uvicorn, which says when it listens, and ends our streams with their final message before it waits for them."""
-    import uvicorn
-
-    class Uvicorn(uvicorn.Server):
-        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-            await super().startup(sockets)
-            if started is not None and not started.done():
-                started.set_result(None)
-
-        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-            server.changes.close()
-            await super().shutdown(sockets)
-
-        @contextlib.contextmanager
-        def capture_signals(self) -> Generator[None, None, None]:
-            if not signals:
-                yield
-                return
-            with super().capture_signals():
-                yield
-
-    return Uvicorn(config)
-
-
 def run(server: Server, transport: str, options: dict[str, Any]) -> None:
     """See `Server.run`."""
-    running = Running(server, transport, options, signals=True)
+    running = Running(server, transport, options, alone=True)
 
     async def main() -> None:
         await running
 
-    with contextlib.suppress(KeyboardInterrupt), asyncio.Runner(loop_factory=fastest_loop()) as runner:
-        runner.run(main())
+    try:
+        with contextlib.suppress(KeyboardInterrupt), asyncio.Runner(loop_factory=fastest_loop()) as runner:
+            runner.run(main())
+    finally:
+        if running.ending is not None:
+            running.ending.returned()
 
 
 def fastest_loop() -> Any:
