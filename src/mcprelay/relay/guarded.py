@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from mcprelay.relay.frame import Framed, Funnel
     from mcprelay.relay.post import Post
     from mcprelay.relay.selection import Candidate
+    from mcprelay.relay.station import Station
 
 MAKER: Final = object()
 """Who has it may make guarded tools: this package's `ToolSet` and `Relay`."""
@@ -116,7 +117,7 @@ class GuardedTool:
 
     async def _answered(self, arguments: Mapping[str, Any] | str | None) -> Framed:
         try:
-            await self._post.still(self._candidate.definition)
+            station = await self._post.still(self._candidate.definition)
             final = read(arguments)
         except DefinitionRefused as refused:
             return self._funnel.refusal(
@@ -129,9 +130,9 @@ class GuardedTool:
             if isinstance(error, ConfigurationError) or error.code in _RAISED:
                 raise
             return self._funnel.failure(_cause(error), tool=self.name)
-        return await self._admitted(final)
+        return await self._admitted(final, station)
 
-    async def _admitted(self, final: dict[str, Any]) -> Framed:
+    async def _admitted(self, final: dict[str, Any], station: Station) -> Framed:
         if self._gate is not None:
             call = Call(
                 server=self.server,
@@ -145,6 +146,7 @@ class GuardedTool:
                 await admit(self._gate, call)
             except RelayError as denied:
                 return self._funnel.failure(denied, tool=self.name)
+            station = await self._post.station()  # a person may have taken longer than a token lasts
         wrong = self._candidate.reading.validator.check(final)
         if wrong:
             return self._funnel.complaint(
@@ -152,11 +154,10 @@ class GuardedTool:
                 "\n".join(violation.message for violation in wrong),
                 tool=self.name,
             )
-        return await self._sent(final)
+        return await self._sent(final, station)
 
-    async def _sent(self, final: dict[str, Any]) -> Framed:
+    async def _sent(self, final: dict[str, Any], station: Station) -> Framed:
         narrower = self._candidate.reading.narrower
-        station = await self._post.station()
         try:
             outcome = await station.call(self.tool, final)
         except ConfigurationError:  # the client's own: a model's value that no message or header can carry

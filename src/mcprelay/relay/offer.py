@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from mcprelay.relay import audit
 from mcprelay.relay.budget import Ledger
 from mcprelay.relay.guarded import MAKER, GuardedTool
-from mcprelay.relay.names import Named, Table, shadows
+from mcprelay.relay.names import Table
 from mcprelay.relay.report import Left, Report
 from mcprelay.relay.toolset import ToolSet
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from mcprelay.relay.errors import RelayError
     from mcprelay.relay.gate import Gate
     from mcprelay.relay.listed import Listed
+    from mcprelay.relay.names import Shadow
     from mcprelay.relay.post import Post
     from mcprelay.relay.selection import Selection
 
@@ -42,21 +44,25 @@ def offered(
     making = _Making(gate)
     for one in chosen:
         making.take(one)
-    seen = {tool.name: (Named(tool.server, tool.tool), tool.description) for tool in making.tools}
+    return ToolSet(making.tools, report=partial(_report, tuple(chosen), making, dict(unreachable)), local=local)
+
+
+def _report(
+    chosen: Sequence[Chosen], making: _Making, unreachable: dict[str, RelayError], shadowed: tuple[Shadow, ...]
+) -> Report:
     selections = [one.selection for one in chosen]
-    report = Report(
-        offered=tuple(seen),
+    return Report(
+        offered=tuple(tool.name for tool in making.tools),
         missing=tuple(left for made in selections for left in made.missing),
         excluded=(*(left for made in selections for left in made.excluded), *making.doubled),
         changed=tuple(left for made in selections for left in made.changed),
         new=tuple(left for made in selections for left in made.new),
         unpinned=tuple(making.unpinned),
-        shadowed=tuple(shadows(seen, local=local)),
-        unreachable=dict(unreachable),
+        shadowed=shadowed,
+        unreachable=unreachable,
         notes=tuple((one.post.settings.name, note) for one in chosen for note in one.listed.notes),
         heard={one.post.settings.name: one.heard for one in chosen if one.heard},
     )
-    return ToolSet(making.tools, report=report, local=local)
 
 
 class _Making:

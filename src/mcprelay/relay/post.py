@@ -49,6 +49,7 @@ class Post:
         self._lock = lock
         self._token = token
         self._funnels = funnels
+        self._station: Station | None = None
 
     def calls_like(self, other: Post) -> bool:
         """Whether a call from here and one from there are the same call."""
@@ -75,11 +76,17 @@ class Post:
             raise NotTrusted(f"allow of the server {name!r} does not name {legible(tool)}", server=name)
 
     async def station(self) -> Station:
-        """The server's station. The token is asked for anew."""
-        return await self._stations.of(self.settings, token=self._token)
+        """The server's station. Where a function gives the token, it is asked for anew."""
+        known = self._station
+        if known is not None and not known.closed:
+            return known
+        station = await self._stations.of(self.settings, token=self._token)
+        if not callable(self._token) and not callable(self.settings.token):
+            self._station = station
+        return station
 
-    async def still(self, offered: Definition) -> None:
-        """See that a definition is still what was reviewed and what was offered.
+    async def still(self, offered: Definition) -> Station:
+        """See that a definition is still what was reviewed and what was offered, and give the station.
 
         Raises:
             DefinitionRefused: It is not, or the server has it no more.
@@ -91,9 +98,9 @@ class Post:
         if pin(offered, settings=self.settings, section=section, revision=recent.revision) == "new":
             raise DefinitionRefused("it is not in the lock file any more", server=self.settings.name)
         if station.checked.get(offered.digest) is recent:
-            return
+            return station
         for name, raw in recent.tools:
             if name == offered.name and define(raw).digest == offered.digest:
                 station.checked[offered.digest] = recent
-                return
+                return station
         raise DefinitionRefused("the server offers another definition now, or none", server=self.settings.name)

@@ -61,6 +61,7 @@ class Station:
     ) -> None:
         self.settings = settings
         self.key = key
+        self.closed = False
         self.heard: Counter[str] = Counter()
         self.checked: dict[str, Listed] = {}
         """By the digest of a definition: the list in which it was found, unchanged."""
@@ -86,17 +87,18 @@ class Station:
         Raises:
             CallFailed: There is no connection.
         """
-        if self._opened is None or (self._opened.done() and self._failed(self._opened)):
-            self._opened = asyncio.ensure_future(self._client.connect())
-        await asyncio.shield(self._opened)
+        opened = self._opened
+        if opened is not None and opened.done() and (opened.cancelled() or opened.exception() is not None):
+            opened = None
+        if opened is None:
+            opened = self._opened = asyncio.ensure_future(self._client.connect())
+        if not opened.done():
+            await asyncio.shield(opened)  # whoever waits here may go; the others want the connection all the same
         return self._client
-
-    @staticmethod
-    def _failed(task: asyncio.Task[Any]) -> bool:
-        return task.cancelled() or task.exception() is not None
 
     async def aclose(self) -> None:
         """Let go of the server."""
+        self.closed = True
         for task in (self._listener, self._opened):
             if task is not None and not task.done():
                 task.cancel()
@@ -196,16 +198,22 @@ class Station:
     async def ask(self, question: Callable[[Client, float], Any]) -> Any:
         """Any other question to the server, with the same bounds."""
         deadline = self._deadline()
+        await self._turn(deadline)
+        try:
+            return await question(await self.client(), deadline)
+        finally:
+            self._turns.release()
+
+    async def _turn(self, deadline: float) -> None:
+        if not self._turns.locked():
+            await self._turns.acquire()  # at once, and cheaper than with a timeout around it
+            return
         try:
             async with asyncio.timeout_at(deadline):
                 await self._turns.acquire()
         except TimeoutError:
             what = f"no turn within timeout={self.settings.timeout:g}: calls={self.settings.limits.calls}"
             raise DeadlineExceeded(what, evidence=Evidence.NOT_SENT) from None
-        try:
-            return await question(await self.client(), deadline)
-        finally:
-            self._turns.release()
 
     # --- what is said unasked
 

@@ -5,14 +5,15 @@ The set is one account: budgets of a run count what all of its tools have answer
 
 from __future__ import annotations
 
-from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
+from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
+from functools import partial
 from itertools import count
 from typing import Any, final
 
 from mcprelay.relay.budget import Ledger
 from mcprelay.relay.frame import Framed, Funnel
 from mcprelay.relay.guarded import GuardedTool
-from mcprelay.relay.names import Named, public_name, shadows
+from mcprelay.relay.names import Named, Shadow, public_name, shadows
 from mcprelay.relay.report import Report
 
 
@@ -24,14 +25,21 @@ class ToolSet:
     what its own set was made for.
     """
 
-    def __init__(self, tools: Iterable[GuardedTool], *, report: Report, local: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        tools: Iterable[GuardedTool],
+        *,
+        report: Callable[[tuple[Shadow, ...]], Report],
+        local: Iterable[str] = (),
+    ) -> None:
         self._tools: dict[str, GuardedTool] = {}
         self._local = tuple(local)
         for tool in tools:
             if not isinstance(tool, GuardedTool):
                 raise TypeError(f"a tool set holds guarded tools, which a Relay makes, and not {type(tool).__name__}")
             self._tools[tool.name] = tool
-        self._report = report
+        self._make_report = report
+        self._report: Report | None = None
 
     def __iter__(self) -> Iterator[GuardedTool]:
         return iter(self._tools.values())
@@ -70,6 +78,9 @@ class ToolSet:
 
     def report(self) -> Report:
         """What became of everything that was asked for. It prints well."""
+        if self._report is None:  # made when it is wanted: comparing all names and texts takes its time
+            seen = {tool.name: (Named(tool.server, tool.tool), tool.description) for tool in self}
+            self._report = self._make_report(tuple(shadows(seen, local=self._local)))
         return self._report
 
     async def run(self, name: str, arguments: Mapping[str, Any] | str | None = None) -> Framed:
@@ -98,7 +109,7 @@ class ToolSet:
             own = name if held is None else _free(tool, name, made)
             renamed[name] = own
             made[own] = tool.moved(own, ledger)
-        report = _joined(self._report, other.report(), renamed, made.values(), local=local)
+        report = partial(_joined, self.report(), other.report(), renamed, tuple(made))
         return ToolSet(made.values(), report=report, local=local)
 
 
@@ -113,20 +124,17 @@ def _joined(
     first: Report,
     second: Report,
     renamed: Mapping[str, str],
-    tools: Iterable[GuardedTool],
-    *,
-    local: tuple[str, ...],
+    offered: tuple[str, ...],
+    shadowed: tuple[Shadow, ...],
 ) -> Report:
-    both = {tool.name: (Named(tool.server, tool.tool), tool.description) for tool in tools}
-    unpinned = [*first.unpinned, *(renamed.get(name, name) for name in second.unpinned)]
     return Report(
-        offered=tuple(both),
+        offered=offered,
         missing=_once(first.missing, second.missing),
         excluded=_once(first.excluded, second.excluded),
         changed=first.changed + second.changed,
         new=_once(first.new, second.new),
-        unpinned=_once(tuple(unpinned)),
-        shadowed=tuple(shadows(both, local=local)),
+        unpinned=_once(first.unpinned, tuple(renamed.get(name, name) for name in second.unpinned)),
+        shadowed=shadowed,
         unreachable={**first.unreachable, **second.unreachable},
         notes=_once(first.notes, second.notes),
         heard={**first.heard, **second.heard},
