@@ -36,7 +36,7 @@ def tool_{n}(query: str, limit: int = 10, order: Literal["asc", "desc"] = "asc",
     return [query] * limit
 '''
     names: dict[str, Any] = {}
-    exec("from typing import Literal" + "".join(source.format(n=number) for number in range(count)), names)  # noqa: S102
+    exec("from typing import Literal" + "".join(source.format(n=number) for number in range(count)), names)
     return [names[f"tool_{number}"] for number in range(count)]
 
 

@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 TICK = os.sysconf("SC_CLK_TCK")
@@ -19,7 +20,7 @@ META = {
     PREFIX + "clientInfo": {"name": "bench", "version": "1"},
     PREFIX + "clientCapabilities": {},
 }
-SERVER = '''
+SERVER = """
 import time
 from dataclasses import dataclass
 
@@ -45,21 +46,27 @@ def block() -> str:
 
 async def quick() -> str:
     return "pong"
-'''
-OURS = SERVER + '''
+"""
+OURS = (
+    SERVER
+    + """
 from mcprelay import Server
 server = Server("bench")
 for function in (buy, block, quick):
     server.add_tool(function)
 server.run()
-'''
-OFFICIAL = SERVER + '''
+"""
+)
+OFFICIAL = (
+    SERVER
+    + """
 from mcp.server.mcpserver import MCPServer
 server = MCPServer("bench", log_level="ERROR")
 for function in (buy, block, quick):
     server.add_tool(function)
 server.run("stdio")
-'''
+"""
+)
 
 
 class Peer:
@@ -84,12 +91,13 @@ class Peer:
     def receive(self) -> dict[str, Any]:
         assert self.process.stdout is not None
         message: dict[str, Any] = json.loads(self.process.stdout.readline())
-        assert "result" in message and not message["result"].get("isError"), message
+        assert "result" in message, message
+        assert not message["result"].get("isError"), message
         return message
 
     def cpu(self) -> float:
-        with open(f"/proc/{self.process.pid}/stat") as stat:
-            fields = stat.read().rsplit(")", 1)[1].split()
+        stat = Path(f"/proc/{self.process.pid}/stat").read_text(encoding="utf-8")
+        fields = stat.rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / TICK
 
     def close(self) -> None:
@@ -125,8 +133,10 @@ def models(rounds: int = 3) -> None:
     for peer, _ in peers.values():
         peer.close()
     ratio = best["official"] / best["mcprelay"]
-    print(f"a call with a dataclass in and out, stdio, 32 at once: mcprelay {best['mcprelay']:.1f} us,"
-          f" official {best['official']:.1f} us (x{ratio:.1f})")
+    print(
+        f"a call with a dataclass in and out, stdio, 32 at once: mcprelay {best['mcprelay']:.1f} us,"
+        f" official {best['official']:.1f} us (x{ratio:.1f})"
+    )
 
 
 def ping() -> None:
@@ -151,7 +161,8 @@ def ping() -> None:
             received += 1
         whole = time.perf_counter() - start
         peer.close()
-        print(f"a quick call beside 32 that block 200 ms: {name} {delay * 1e3:.1f} ms; all of them {whole * 1e3:.0f} ms")
+        shown = f"{name} {delay * 1e3:.1f} ms; all of them {whole * 1e3:.0f} ms"
+        print(f"a quick call beside 32 that block 200 ms: {shown}")
 
 
 if __name__ == "__main__":

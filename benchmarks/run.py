@@ -48,7 +48,8 @@ def prepare() -> None:
     """Our package beside the peers, and compiled as theirs are."""
     python = str(HOME / "peers" / "bin" / "python")
     root = str(HERE.parent)
-    subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--editable", root], check=True)
+    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*pip, "--editable", root], check=True)
     subprocess.run([python, "-m", "compileall", "-q", str(HERE.parent / "src")], check=True)
 
 

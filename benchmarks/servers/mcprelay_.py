@@ -1,8 +1,9 @@
 # bench: {"python": "peers", "import": "mcprelay.server", "listen": true, "variants": {"mcprelay": {}, "mcprelay-sync": {"env": {"BENCH_SYNC": "1"}}}}
 """mcprelay, as documented: `server.run()`. mcprelay-sync: plain `def` tools, which run in worker threads."""
 
-from _common import MODE, NTOOLS, PORT, tool_functions
 from dataclasses import dataclass
+
+from _common import MODE, NTOOLS, PORT, tool_functions
 
 from mcprelay import Context, Server
 

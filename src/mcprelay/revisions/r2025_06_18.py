@@ -26,7 +26,7 @@ def _capabilities(declared: ClientCapabilities) -> ClientCapabilities:
     elicitation = declared.elicitation
     if elicitation is not None:
         elicitation = {} if not elicitation or "form" in elicitation else None
-    sampling = None if declared.sampling is None else {}
+    sampling: dict[str, object] | None = None if declared.sampling is None else {}
     shaped: ClientCapabilities = replace(declared, elicitation=elicitation, sampling=sampling)
     return shaped
 

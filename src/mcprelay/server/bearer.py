@@ -1,7 +1,7 @@
-"""Bearer protection at the door of an ASGI app: the admission of each request, and the document that says how to get in.
+"""Bearer protection at the door of an ASGI app: who is admitted, and the document that says how to get in.
 
-What a token is worth is the verifier's business, and whether that is enough is `mcprelay.auth.resource`'s; here it becomes
-an HTTP answer.
+What a token is worth is the verifier's business, and whether that is enough is `mcprelay.auth.resource`'s; here it
+becomes an HTTP answer.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from mcprelay.wire import jsonrpc
 if TYPE_CHECKING:
     from mcprelay.auth.principal import Principal
     from mcprelay.auth.resource import Bearer
-    from mcprelay.core.endpoint import Head
+    from mcprelay.core.work import Head
     from mcprelay.server import Server
     from mcprelay.server.exchange import Scope
 
@@ -34,10 +34,11 @@ class Door:
         """Who sent the request, or the refusal."""
         said = head.headers.get(b"authorization")
         found = await self._bearer.admit(None if said is None else said.decode("latin-1"))
-        denied = isinstance(found, Denied)
-        decision, status = (found.reason, found.status) if isinstance(found, Denied) else ("granted", 200)
-        self._server.events.emit(Authorization(decision=decision, status=status))
-        return refused(found) if denied else found  # type: ignore[return-value,arg-type]
+        if isinstance(found, Denied):
+            self._server.events.emit(Authorization(decision=found.reason, status=found.status))
+            return refused(found)
+        self._server.events.emit(Authorization(decision="granted", status=200))
+        return found
 
 
 def refused(denied: Denied) -> Refusal:
