@@ -55,8 +55,9 @@ if TYPE_CHECKING:
     from mcprelay.server import Context, Limits, Server
     from mcprelay.server.completion import Complete
     from mcprelay.server.depends import Depends
+    from mcprelay.server.file import File
     from mcprelay.server.mark import prompt, resource, tool
-    from mcprelay.server.schema import Schema
+    from mcprelay.server.schema import Format, Schema
     from mcprelay.types import (
         Annotations,
         Audio,
@@ -136,7 +137,8 @@ _MODULES: dict[str, tuple[str, ...]] = {
     "mcprelay.server.completion": ("Complete",),
     "mcprelay.server.depends": ("Depends",),
     "mcprelay.server.mark": ("prompt", "resource", "tool"),
-    "mcprelay.server.schema": ("Schema",),
+    "mcprelay.server.file": ("File",),
+    "mcprelay.server.schema": ("Format", "Schema"),
     "mcprelay.types": (
         "Annotations",
         "Audio",
@@ -181,6 +183,8 @@ __all__ = [
     "Elicitation",
     "EmbeddedResource",
     "Evidence",
+    "File",
+    "Format",
     "Framed",
     "GuardedTool",
     "HttpError",

@@ -1,8 +1,8 @@
 """Every Python snippet of README.md and docs/ runs as it stands.
 
 A page is one program: its snippets run in order, in one namespace, with `await` allowed at the top. A snippet whose
-first line is `# name.py` is a file that the page may import, serve or start; one that says `asyncio.run(` is started, as a
-program of its own. A snippet under `<!-- not run: reason -->` is only compiled.
+first line is `# name.py` is a file that the page may import, serve or start; one that says `asyncio.run(` is started as
+a program of its own. A snippet under `<!-- not run: reason -->` is only compiled.
 """
 
 from __future__ import annotations
