@@ -29,7 +29,7 @@ class Elicitation(Struct, frozen=True, rename="camel", kw_only=True):
         mode: `form`, or `url` for an address that the person visits after consent.
         requested_schema: The form: a flat object schema (`schema` for short).
         url: The address. Show its host, and open it only with consent.
-        elicitation_id: How the server names an address (2025-11-25 and before).
+        elicitation_id: How the server names an address (handshake revisions).
     """
 
     message: str = ""

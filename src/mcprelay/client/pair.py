@@ -1,6 +1,6 @@
 """The HTTP+SSE pair of the oldest revision as a `Channel`: a stream of messages one way, a POST for each the other way.
 
-The server's first event names the address to post to (2024-11-05 transports, "HTTP with SSE"). It must be at the
+The server's first event names the address to post to (the oldest transports page, "HTTP with SSE"). It must be at the
 server's own origin: credentials go nowhere else.
 """
 

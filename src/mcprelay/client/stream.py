@@ -1,7 +1,7 @@
 """How an answer is read from HTTP: a body with one message, or a stream that ends with it.
 
 In the handshake era a stream that breaks off is resumed where the server gave its events ids, and a server may end it
-on purpose and be asked again later (2025-11-25 transports, "Resumability and Redelivery").
+on purpose and be asked again later (handshake transports, "Resumability and Redelivery").
 """
 
 from __future__ import annotations

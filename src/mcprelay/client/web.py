@@ -174,7 +174,7 @@ class Web(Link):
     # --- the handshake era
 
     async def _in_session(self, call: Call, revision: Revision) -> Raw:
-        """A call in a session; one that is lost is renewed once (2025-11-25 transports, "Session Management")."""
+        """A call in a session; one that is lost is renewed once (handshake transports, "Session Management")."""
         session = self.dialer.session
         answer = await self._post(call, revision)
         if isinstance(answer, Raw):
