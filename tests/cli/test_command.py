@@ -72,7 +72,7 @@ def test_a_tool_is_called_with_words_whose_types_are_the_schemas():
 
 
 def test_a_command_behind_two_dashes_is_a_target():
-    done = run("call", "add", "a=40", "--json", "--", *COMMAND, "serve", SERVED)
+    done = run("call", "add", "a=40", "--json", "--env", "PYTHONPATH", "--", *COMMAND, "serve", SERVED)
     assert json.loads(done.stdout)["structuredContent"] == 42
 
 

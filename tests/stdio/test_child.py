@@ -243,8 +243,10 @@ async def test_its_last_words_are_complete_although_all_its_ends_are_noticed_at_
 
 
 async def test_senders_that_wait_learn_of_its_end_although_others_hold_the_pipes():
-    script = "exec 3<&0; (trap '' TERM; sleep 60) <&3 & sleep 60"  # a shell's job has no input of its own
+    # A shell's job has no input of its own, so it gets the shell's through another number.
+    script = "exec 3<&0; (trap '' TERM; sleep 60) <&3 & echo ready; sleep 60"
     async with child(*SH, script, high_water=1000) as channel:
+        assert await channel.receive() == b"ready"
         channel.send_nowait(b"x" * 500_000)
         sending = asyncio.ensure_future(channel.send(b"late"))
         await asyncio.sleep(0)

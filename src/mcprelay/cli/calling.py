@@ -17,7 +17,7 @@ from mcprelay.errors import ConfigurationError, RemoteError
 from mcprelay.wire.jsonrpc import METHOD_NOT_FOUND
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Sequence
+    from collections.abc import AsyncGenerator, Awaitable, Sequence
 
     from mcprelay.cli.option import Options
     from mcprelay.client import Client
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @asynccontextmanager
-async def _connected(target: str, options: Options) -> AsyncIterator[Client]:
+async def _connected(target: str, options: Options) -> AsyncGenerator[Client]:
     handlers: dict[str, Any] = {"on_elicit": asking.ask} if asking.somebody_is_there() else {}
     if options.log is not None:
         handlers |= {"on_log": _log, "log_level": options.log}

@@ -38,8 +38,10 @@ def open_client(target: str, options: Options, **handlers: Any) -> Client:
     from mcprelay.client import Client
 
     what, extra = _meaning(target, options)
-    given = {"request_timeout": options.timeout} if options.timeout is not None else {}
-    return Client(what, revision=options.revision, **{**given, **extra, **handlers})
+    given: dict[str, Any] = {"revision": options.revision, **extra, **handlers}
+    if options.timeout is not None:
+        given["request_timeout"] = options.timeout
+    return Client(what, **given)
 
 
 def _meaning(target: str, options: Options) -> tuple[str | list[str], dict[str, Any]]:

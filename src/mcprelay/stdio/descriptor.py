@@ -25,16 +25,17 @@ class Descriptors:
         reads: The descriptor that standard input was.
         writes: The descriptor that standard output was.
         taken: Whether a channel speaks over them.
+        users: How many have secured them and not released them.
     """
 
-    __slots__ = ("_blocking", "_line_buffering", "_users", "reads", "taken", "writes")
+    __slots__ = ("_blocking", "_line_buffering", "reads", "taken", "users", "writes")
 
     def __init__(self) -> None:
         _open_closed()
         self._blocking = (_blocking(0), _blocking(1))
         self.reads = _move_away(0)
         self.writes = _move_away(1)
-        self._users = 0
+        self.users = 0
         self.taken = False
         _null(0, os.O_RDONLY)
         os.dup2(2, 1)
@@ -43,8 +44,8 @@ class Descriptors:
 
     def release(self) -> None:
         """Undo what `secure` did, when all who called it have released it. Nobody may use the descriptors then."""
-        self._users -= 1
-        if self._users == 0:
+        self.users -= 1
+        if self.users == 0:
             global _secured  # noqa: PLW0603 - descriptors 0, 1 and 2 are the process's, and so is this
             _secured = None
             _line_buffering(wanted=self._line_buffering)
@@ -64,10 +65,6 @@ class Descriptors:
             if blocking is not None:
                 os.set_blocking(fd, blocking)
 
-    def _acquire(self) -> Descriptors:
-        self._users += 1
-        return self
-
 
 _secured: Descriptors | None = None
 
@@ -86,7 +83,8 @@ def secure() -> Descriptors:
     global _secured  # noqa: PLW0603
     if _secured is None:
         _secured = Descriptors()
-    return _secured._acquire()  # noqa: SLF001 - only `secure` may
+    _secured.users += 1
+    return _secured
 
 
 def _open_closed() -> None:

@@ -13,7 +13,7 @@ from msgspec import Struct, field
 from mcprelay.errors import ConnectionLost, Evidence, LimitExceeded, NotSent
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 
     from mcprelay.ports import Reply, Request
 
@@ -86,7 +86,7 @@ class ScriptedSender:
         self._script += script
 
     @asynccontextmanager
-    async def send(self, request: Request) -> AsyncIterator[Reply]:
+    async def send(self, request: Request) -> AsyncGenerator[Reply]:
         """See `Sender`. A request that the script does not have is an `AssertionError`."""
         if not self._script:
             raise AssertionError(f"the script has no answer for {request.method} {request.url} {request.body!r}")

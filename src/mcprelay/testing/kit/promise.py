@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 T = TypeVar("T")
 
@@ -42,8 +42,9 @@ async def within(seconds: float, work: Awaitable[T], broken: str) -> T:
 
 async def made(make: Make[T]) -> T:
     """A new one, whether `make` is a function or a coroutine function."""
-    one = make()
-    return await one if inspect.isawaitable(one) else one
+    one: Any = make()
+    new: T = await one if inspect.isawaitable(one) else one
+    return new
 
 
 async def close(one: object) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from msgspec import Struct
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncGenerator
 
 
 class Seen(Struct):
@@ -63,7 +63,7 @@ class Site:
 
 
 @asynccontextmanager
-async def site(respond: Respond) -> AsyncIterator[Site]:
+async def site(respond: Respond) -> AsyncGenerator[Site]:
     """A site on a free port of this machine."""
     tasks: set[asyncio.Task[None]] = set()
 
