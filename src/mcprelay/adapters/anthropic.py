@@ -15,30 +15,31 @@ from anthropic.types import (
     ToolResultBlockParam,
 )
 
-from mcprelay.adapters.attachment import base64_of, left_out
+from mcprelay.adapters.attachment import PICTURES, base64_of, left_out
+from mcprelay.adapters.offered import form, guarded_only, offered, schema
 from mcprelay.relay.frame import Framed, Words
 from mcprelay.wire.dialect import Rewritten, plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mcprelay.relay import GuardedTool, ToolSet
     from mcprelay.relay.media import Media
+    from mcprelay.relay.toolset import ToolSet
+    from mcprelay.wire.reference import Node
+    from mcprelay.wire.schema import SchemaLimits
 
     Block = TextBlockParam | ImageBlockParam | DocumentBlockParam
 
-_IMAGES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
 
-
-def _form(tool: GuardedTool) -> Rewritten:
-    return plain(tool.input_schema, members="anthropic")
+def _dialect(schema: Node, *, limits: SchemaLimits) -> Rewritten:
+    return plain(schema, members="anthropic", limits=limits)
 
 
 def tools(guarded: ToolSet) -> list[ToolParam]:
     """The tools, for `messages.create(tools=…)`."""
     return [
-        ToolParam(name=tool.name, description=tool.description, input_schema=dict(_form(tool).schema))
-        for tool in guarded.values()
+        ToolParam(name=tool.name, description=tool.description, input_schema=schema(form(tool, _dialect)))
+        for tool in offered(guarded)
     ]
 
 
@@ -48,12 +49,13 @@ async def run(guarded: ToolSet, reply: Message) -> list[ToolResultBlockParam]:
     Never raises for what a server or a model does: that is said in the block, with `is_error`.
     """
     calls = [block for block in reply.content if block.type == "tool_use"]
+    guarded_only(guarded)
     return list(await asyncio.gather(*(_call(guarded, call.id, call.name, call.input) for call in calls)))
 
 
 async def _call(guarded: ToolSet, call_id: str, name: str, arguments: Any) -> ToolResultBlockParam:
     tool = guarded.get(name)
-    given = _form(tool).restore(arguments) if tool is not None and isinstance(arguments, dict) else arguments
+    given = form(tool, _dialect).restore(arguments) if tool is not None and isinstance(arguments, dict) else arguments
     return result(await guarded.run(name, given), call_id)
 
 
@@ -66,7 +68,7 @@ def result(framed: Framed, call_id: str) -> ToolResultBlockParam:
 def _block(part: Words | Media) -> Block:
     if isinstance(part, Words):
         return TextBlockParam(type="text", text=part.text)
-    if part.mime_type in _IMAGES:
+    if part.mime_type in PICTURES:
         source = Base64ImageSourceParam(type="base64", media_type=part.mime_type, data=base64_of(part))  # type: ignore[typeddict-item]
         return ImageBlockParam(type="image", source=source)
     if part.mime_type == "application/pdf":

@@ -8,6 +8,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from mcprelay.relay.media import Media
 
+PICTURES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
+"""Types of pictures that OpenAI and Anthropic take."""
+PORTABLE = PICTURES | {"application/pdf"}
+"""Media types that the models of most providers take; sounds they mostly do not."""
+
 
 def base64_of(media: Media) -> str:
     """The bytes as base64."""

@@ -8,27 +8,24 @@ from typing import TYPE_CHECKING
 from google.genai import types
 
 from mcprelay.adapters.attachment import left_out
+from mcprelay.adapters.offered import form, guarded_only, offered, schema
 from mcprelay.relay.frame import Framed, Words
-from mcprelay.wire.dialect import Rewritten, gemini
+from mcprelay.wire.dialect import gemini
 
 if TYPE_CHECKING:
-    from mcprelay.relay import GuardedTool, ToolSet
     from mcprelay.relay.media import Media
+    from mcprelay.relay.toolset import ToolSet
 
 _PARTS = frozenset({"image/jpeg", "image/png", "image/webp", "application/pdf"})
-
-
-def _form(tool: GuardedTool) -> Rewritten:
-    return gemini(tool.input_schema)
 
 
 def tools(guarded: ToolSet) -> list[types.Tool]:
     """The tools, for `GenerateContentConfig(tools=…)`. None at all for an empty set, which the API would refuse."""
     declarations = [
         types.FunctionDeclaration(
-            name=tool.name, description=tool.description, parameters_json_schema=dict(_form(tool).schema)
+            name=tool.name, description=tool.description, parameters_json_schema=schema(form(tool, gemini))
         )
-        for tool in guarded.values()
+        for tool in offered(guarded)
     ]
     return [types.Tool(function_declarations=declarations)] if declarations else []
 
@@ -38,13 +35,14 @@ async def run(guarded: ToolSet, reply: types.GenerateContentResponse) -> list[ty
 
     Never raises for what a server or a model does: that is said in the part's `error`.
     """
+    guarded_only(guarded)
     return list(await asyncio.gather(*(_call(guarded, call) for call in reply.function_calls or ())))
 
 
 async def _call(guarded: ToolSet, call: types.FunctionCall) -> types.Part:
     name, arguments = call.name or "", call.args or {}
     tool = guarded.get(name)
-    framed = await guarded.run(name, arguments if tool is None else _form(tool).restore(dict(arguments)))
+    framed = await guarded.run(name, arguments if tool is None else form(tool, gemini).restore(dict(arguments)))
     return result(framed, name, call.id)
 
 

@@ -9,36 +9,37 @@ import msgspec
 from openai.types.responses import FunctionToolParam, Response
 from openai.types.responses.response_input_item_param import FunctionCallOutput
 
-from mcprelay.adapters.attachment import data_url, file_name, left_out
+from mcprelay.adapters.attachment import PICTURES, data_url, file_name, left_out
+from mcprelay.adapters.offered import form, guarded_only, offered, schema
 from mcprelay.relay.frame import Framed, Words
 from mcprelay.wire.dialect import Rewritten, openai_strict, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mcprelay.relay import GuardedTool, ToolSet
     from mcprelay.relay.media import Media
+    from mcprelay.relay.toolset import ToolSet
+    from mcprelay.wire.reference import Node
+    from mcprelay.wire.schema import SchemaLimits
 
-_IMAGES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
 
-
-def form(tool: GuardedTool) -> tuple[Rewritten, bool]:
+def dialect(schema: Node, *, limits: SchemaLimits) -> tuple[Rewritten, bool]:
     """The schema that the model sees, and whether OpenAI may enforce it: only where the meaning stays the same."""
-    strict = openai_strict(tool.input_schema)
-    return (plain(tool.input_schema), False) if strict is None else (strict, True)
+    strict = openai_strict(schema, limits=limits)
+    return (plain(schema, limits=limits), False) if strict is None else (strict, True)
 
 
 def tools(guarded: ToolSet) -> list[FunctionToolParam]:
     """The tools, for `responses.create(tools=…)`."""
     made = []
-    for tool in guarded.values():
-        shown, strict = form(tool)
+    for tool in offered(guarded):
+        shown, strict = form(tool, dialect)
         made.append(
             FunctionToolParam(
                 type="function",
                 name=tool.name,
                 description=tool.description,
-                parameters=dict(shown.schema),
+                parameters=schema(shown),
                 strict=strict,
             )
         )
@@ -50,6 +51,7 @@ async def run(guarded: ToolSet, reply: Response) -> list[FunctionCallOutput]:
 
     Never raises for what a server or a model does. There is no error flag in this API: the text says it.
     """
+    guarded_only(guarded)
     calls = [item for item in reply.output if item.type == "function_call"]
     framed = await asyncio.gather(*(call(guarded, item.name, item.arguments) for item in calls))
     return [result(one, item.call_id) for one, item in zip(framed, calls, strict=True)]
@@ -58,7 +60,7 @@ async def run(guarded: ToolSet, reply: Response) -> list[FunctionCallOutput]:
 async def call(guarded: ToolSet, name: str, arguments: str) -> Framed:
     """Call one tool with the model's JSON. What is no JSON object goes on as it is, and is refused with a reason."""
     tool = guarded.get(name)
-    return await guarded.run(name, arguments if tool is None else restored(form(tool)[0].restore, arguments))
+    return await guarded.run(name, arguments if tool is None else restored(form(tool, dialect)[0].restore, arguments))
 
 
 def restored(restore: Callable[[dict[str, Any]], dict[str, Any]], arguments: str) -> Any:
@@ -72,14 +74,16 @@ def restored(restore: Callable[[dict[str, Any]], dict[str, Any]], arguments: str
 
 def result(framed: Framed, call_id: str) -> FunctionCallOutput:
     """One framed result as a `function_call_output` item."""
-    output: Any = framed.text if all(isinstance(part, Words) for part in framed.parts) else list(map(_part, framed.parts))
+    output: Any = (
+        framed.text if all(isinstance(part, Words) for part in framed.parts) else list(map(_part, framed.parts))
+    )
     return FunctionCallOutput(type="function_call_output", call_id=call_id, output=output)
 
 
 def _part(part: Words | Media) -> dict[str, Any]:
     if isinstance(part, Words):
         return {"type": "input_text", "text": part.text}
-    if part.mime_type in _IMAGES:
+    if part.mime_type in PICTURES:
         return {"type": "input_image", "detail": "auto", "image_url": data_url(part)}
     if part.mime_type == "application/pdf":
         return {"type": "input_file", "filename": file_name(part), "file_data": data_url(part)}

@@ -6,30 +6,30 @@ from typing import TYPE_CHECKING, Any
 
 from agents import FunctionTool, ToolOutputFileContent, ToolOutputImage, ToolOutputText
 
-from mcprelay.adapters.attachment import data_url, file_name, left_out
-from mcprelay.adapters.openai import form, restored
+from mcprelay.adapters.attachment import PICTURES, data_url, file_name, left_out
+from mcprelay.adapters.offered import form, offered, schema
+from mcprelay.adapters.openai import dialect, restored
 from mcprelay.relay.frame import Framed, Words
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from mcprelay.relay import GuardedTool, ToolSet
+    from mcprelay.relay.guarded import GuardedTool
     from mcprelay.relay.media import Media
+    from mcprelay.relay.toolset import ToolSet
     from mcprelay.wire.dialect import Rewritten
-
-_IMAGES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
 
 
 def tools(guarded: ToolSet) -> list[FunctionTool]:
     """The tools, for `Agent(tools=…)`. A failure is said in the text: raising would end the run."""
     made = []
-    for tool in guarded.values():
-        shown, strict = form(tool)
+    for tool in offered(guarded):
+        shown, strict = form(tool, dialect)
         made.append(
             FunctionTool(
                 name=tool.name,
                 description=tool.description,
-                params_json_schema=dict(shown.schema),
+                params_json_schema=schema(shown),
                 on_invoke_tool=_invoke(tool, shown),
                 strict_json_schema=strict,
             )
@@ -54,7 +54,7 @@ def result(framed: Framed) -> Any:
 def _output(part: Words | Media) -> Any:
     if isinstance(part, Words):
         return ToolOutputText(text=part.text)
-    if part.mime_type in _IMAGES:
+    if part.mime_type in PICTURES:
         return ToolOutputImage(image_url=data_url(part))
     if part.mime_type == "application/pdf":
         return ToolOutputFileContent(file_data=data_url(part), filename=file_name(part))

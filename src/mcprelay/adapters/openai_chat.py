@@ -13,26 +13,25 @@ from openai.types.chat import (
     ChatCompletionUserMessageParam,
 )
 
-from mcprelay.adapters.attachment import data_url, left_out
-from mcprelay.adapters.openai import call, form
+from mcprelay.adapters.attachment import PICTURES, data_url, left_out
+from mcprelay.adapters.offered import form, guarded_only, offered, schema
+from mcprelay.adapters.openai import call, dialect
 from mcprelay.relay.frame import Framed, Words
 
 if TYPE_CHECKING:
-    from mcprelay.relay import ToolSet
     from mcprelay.relay.media import Media
-
-_IMAGES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
+    from mcprelay.relay.toolset import ToolSet
 
 
 def tools(guarded: ToolSet) -> list[ChatCompletionFunctionToolParam]:
     """The tools, for `chat.completions.create(tools=…)`."""
     made = []
-    for tool in guarded.values():
-        shown, strict = form(tool)
+    for tool in offered(guarded):
+        shown, strict = form(tool, dialect)
         function: Any = {
             "name": tool.name,
             "description": tool.description,
-            "parameters": dict(shown.schema),
+            "parameters": schema(shown),
             "strict": strict,
         }
         made.append(ChatCompletionFunctionToolParam(type="function", function=function))
@@ -45,6 +44,7 @@ async def run(guarded: ToolSet, reply: ChatCompletionMessage) -> list[ChatComple
     A tool message holds text only, so pictures follow in one user message that says which call each belongs to. Never
     raises for what a server or a model does. There is no error flag in this API: the text says it.
     """
+    guarded_only(guarded)
     calls = [item for item in reply.tool_calls or () if item.type == "function"]
     framed = await asyncio.gather(*(call(guarded, item.function.name, item.function.arguments) for item in calls))
     messages: list[ChatCompletionMessageParam] = []
@@ -66,8 +66,8 @@ def result(framed: Framed, call_id: str) -> ChatCompletionToolMessageParam:
 
 
 def _mention(media: Media) -> str:
-    return "[A picture follows in the next message.]" if media.mime_type in _IMAGES else left_out(media)
+    return "[A picture follows in the next message.]" if media.mime_type in PICTURES else left_out(media)
 
 
 def _pictures(framed: Framed) -> list[Media]:
-    return [part for part in framed.parts if not isinstance(part, Words) and part.mime_type in _IMAGES]
+    return [part for part in framed.parts if not isinstance(part, Words) and part.mime_type in PICTURES]

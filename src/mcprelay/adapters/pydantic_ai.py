@@ -1,44 +1,66 @@
-"""Guarded tools for pydantic-ai."""
+"""Guarded tools for pydantic-ai, whatever model the agent has."""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Collection
 from typing import TYPE_CHECKING, Any
 
-from pydantic_ai import BinaryContent, Tool, ToolReturn
+from pydantic_ai import BinaryContent, Tool, ToolFailed, ToolReturn
 
+from mcprelay.adapters.attachment import PORTABLE, left_out
+from mcprelay.adapters.offered import form, offered, schema
 from mcprelay.relay.frame import Framed, Words
 from mcprelay.wire.dialect import plain
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from mcprelay.relay import GuardedTool, ToolSet
+    from mcprelay.relay.guarded import GuardedTool
+    from mcprelay.relay.media import Media
+    from mcprelay.relay.toolset import ToolSet
     from mcprelay.wire.dialect import Rewritten
 
 
-def tools(guarded: ToolSet) -> list[Tool[Any]]:
-    """The tools, for `Agent(tools=…)`. They are validated here, against the pinned schema, and not by pydantic."""
+def tools(guarded: ToolSet, *, carried: Collection[str] = PORTABLE) -> list[Tool[Any]]:
+    """The tools, for `Agent(tools=…)`. They are validated here, against the pinned schema, and not by pydantic.
+
+    Args:
+        carried: Media types that the agent's model takes. Others are said in text, because a model that does not take
+            one would end the run.
+    """
     made: list[Tool[Any]] = []
-    for tool in guarded.values():
-        shown = plain(tool.input_schema)
-        function = _function(tool, shown)
-        made.append(
-            Tool.from_schema(function, tool.name, tool.description, json_schema=dict(shown.schema), takes_ctx=False)
-        )
+    for tool in offered(guarded):
+        shown = form(tool, plain)
+        function = _function(tool, shown, carried)
+        made.append(Tool.from_schema(function, tool.name, tool.description, json_schema=schema(shown), takes_ctx=False))
     return made
 
 
-def _function(tool: GuardedTool, shown: Rewritten) -> Callable[..., Awaitable[Any]]:
+def _function(tool: GuardedTool, shown: Rewritten, carried: Collection[str]) -> Callable[..., Awaitable[Any]]:
     async def call(**arguments: Any) -> Any:
-        return result(await tool.run(shown.restore(arguments)))
+        return result(await tool.run(shown.restore(arguments)), carried=carried)
 
     return call
 
 
-def result(framed: Framed) -> Any:
-    """One framed result: its text, or the text with the attachments as content. A failure is said in the text; the
-    server's own answer goes along as metadata, which the model does not see.
+def result(framed: Framed, *, carried: Collection[str] = PORTABLE) -> ToolReturn[Any]:
+    """One framed result: its text, or a list with the attachments. The server's own answer goes along as metadata,
+    which the model does not see.
+
+    Raises:
+        ToolFailed: It is a failure, which pydantic-ai tells the model as one. With attachments it is a result whose
+            text says that it failed, because a failure here is a text alone.
     """
-    media = [part for part in framed.parts if not isinstance(part, Words)]
-    content = [BinaryContent(part.data, media_type=part.mime_type) for part in media]
-    return ToolReturn(framed.text, content=content or None, metadata=framed.result)
+    parts = [_part(part, carried) for part in framed.parts]
+    texts = [part for part in parts if isinstance(part, str)]
+    if len(texts) < len(parts):
+        return ToolReturn(parts, metadata=framed.result)
+    if framed.failed:
+        raise ToolFailed("\n".join(texts))
+    return ToolReturn("\n".join(texts), metadata=framed.result)
+
+
+def _part(part: Words | Media, carried: Collection[str]) -> str | BinaryContent:
+    if isinstance(part, Words):
+        return part.text
+    if part.mime_type not in carried:
+        return left_out(part)
+    return BinaryContent(part.data, media_type=part.mime_type)

@@ -1,0 +1,72 @@
+"""What adapters take: tool sets that a `Relay` made, and their schemas in a provider's form.
+
+A form follows from the definition alone, so it is worked out once for each digest. Nothing here knows an SDK.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any, TypeVar
+
+import msgspec
+
+from mcprelay.relay.guarded import GuardedTool
+from mcprelay.relay.toolset import ToolSet
+from mcprelay.wire.dialect import Rewritten
+from mcprelay.wire.schema import DEFAULT_LIMITS, SchemaLimits
+
+Form = TypeVar("Form")
+
+_MOST = 10_000
+_DEEPEST = 200
+_known: dict[tuple[str, Callable[..., Any]], Any] = {}
+
+
+def offered(guarded: ToolSet) -> tuple[GuardedTool, ...]:
+    """The tools of a set.
+
+    Raises:
+        TypeError: It is no tool set. Only a relay makes one, so nothing else has been through its boundary.
+    """
+    return tuple(guarded_only(guarded).values())
+
+
+def guarded_only(guarded: ToolSet) -> ToolSet:
+    """The set itself, if it is one.
+
+    Raises:
+        TypeError: It is none.
+    """
+    if not isinstance(guarded, ToolSet):
+        raise TypeError(
+            f"an adapter takes guarded tools and not {type(guarded).__name__}; they come from `await relay.tools(…)`"
+        )
+    return guarded
+
+
+def form(tool: GuardedTool, dialect: Callable[..., Form]) -> Form:
+    """A tool's schema in a provider's form. `dialect` is a function of a module, which is what the form is kept by."""
+    place = (tool.digest, dialect)
+    made: Form | None = _known.get(place)
+    if made is None:
+        while len(_known) >= _MOST:
+            del _known[next(iter(_known))]
+        made = _known[place] = dialect(tool.input_schema, limits=_limits(tool))
+    return made
+
+
+def _limits(tool: GuardedTool) -> SchemaLimits:
+    """Limits that the schema is within, since it is within those of its relay, whatever these are."""
+    size = len(msgspec.json.encode(tool.input_schema))
+    return SchemaLimits(
+        schema_bytes=max(DEFAULT_LIMITS.schema_bytes, size),
+        schema_nodes=max(DEFAULT_LIMITS.schema_nodes, size),
+        schema_depth=_DEEPEST,
+        schema_patterns=max(DEFAULT_LIMITS.schema_patterns, size),
+    )
+
+
+def schema(shown: Rewritten) -> dict[str, Any]:
+    """A copy of the schema, which an SDK may change."""
+    return deepcopy(dict(shown.schema))
