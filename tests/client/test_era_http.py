@@ -459,7 +459,10 @@ async def test_what_the_server_asks_on_a_calls_stream_is_answered_by_a_request_o
                 answered.set()
             await exchange.reply(202)
 
-    async with ScriptedHttp(respond) as http, fresh(http.url, revision=LEGACY, on_elicit=lambda q: {"n": "Ada"}) as client:
+    async with (
+        ScriptedHttp(respond) as http,
+        fresh(http.url, revision=LEGACY, on_elicit=lambda q: {"n": "Ada"}) as client,
+    ):
         await client.call_tool("x")
     result = {"action": "accept", "content": {"n": "Ada"}}
     assert answers == [({"jsonrpc": "2.0", "id": "q", "result": result}, "s")]

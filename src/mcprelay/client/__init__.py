@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar,
 import msgspec
 
 from mcprelay import revisions
-from mcprelay.client import handshake, listing
-from mcprelay.client.answer import Asked, prompt_answer, reader
-from mcprelay.client.argument import encode, encode_object
-from mcprelay.client.cache import READ, Cache, owner
+from mcprelay.client import handshake
+from mcprelay.client.argument import encode_object
+from mcprelay.client.cache import Cache, owner
 from mcprelay.client.caller import Caller
+from mcprelay.client.catalogue import Catalogue, needs_input
 from mcprelay.client.connection import Connection
 from mcprelay.client.ear import Ear
 from mcprelay.client.face import Face
@@ -26,23 +26,12 @@ from mcprelay.client.question import InputRequired
 from mcprelay.client.setting import DEFAULTS, Settings
 from mcprelay.client.shelf import Shelf
 from mcprelay.client.target import HttpOptions, target_of
-from mcprelay.client.toolbox import Toolbox, header_fault
+from mcprelay.client.toolbox import Toolbox
 from mcprelay.client.tooling import Tooling
 from mcprelay.contract import Contract
-from mcprelay.errors import ConfigurationError, NeedsInput
+from mcprelay.errors import ConfigurationError
 from mcprelay.revisions import Era
-from mcprelay.types import (
-    CompleteResult,
-    Completion,
-    GetPromptResult,
-    Implementation,
-    Prompt,
-    ReadResourceResult,
-    Resource,
-    ResourceTemplate,
-    SubscriptionFilter,
-    Tool,
-)
+from mcprelay.types import Implementation, SubscriptionFilter
 from mcprelay.wire import jsonrpc
 
 if TYPE_CHECKING:
@@ -52,13 +41,9 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self, Unpack
 
-    from msgspec import Raw
-
     from mcprelay.auth import Auth
-    from mcprelay.client.call import Call
     from mcprelay.client.courier import Fields
     from mcprelay.client.handler import OnElicit, OnRoots, OnSample
-    from mcprelay.client.listing import Walk
     from mcprelay.client.option import CallOptions, TimeOptions
     from mcprelay.client.progress import OnLog, OnProgress
     from mcprelay.client.question import Outcome
@@ -72,12 +57,10 @@ __all__ = ["Client"]
 T = TypeVar("T")
 P = ParamSpec("P")
 
-_read_resource = reader(ReadResourceResult)
-_read_completion = reader(CompleteResult)
 _TOOLS_CHANGED = "notifications/tools/list_changed"
 
 
-class Client:
+class Client(Catalogue):
     """One server, as its client sees it. May be used by many tasks of one event loop at once.
 
     `async with client:`, or `connect()` and `aclose()`, in any task. A client that was closed can be opened again.
@@ -271,7 +254,7 @@ class Client:
         if type(outcome) is Succeeded:
             return outcome
         if isinstance(outcome, InputRequired):
-            raise _needs_input(outcome)
+            raise needs_input(outcome)
         assert isinstance(outcome, Refused), "there is no other outcome"  # noqa: S101 - `Outcome` has three
         raise outcome.error
 
@@ -328,123 +311,6 @@ class Client:
             return await self.call_tool(name, arguments, output=kind, **options)
 
         return Typed(function, call)
-
-    def list_tools(self, *, fresh: bool = False, **options: Unpack[CallOptions]) -> Walk[Tool]:
-        """The server's tools: `await` it for all of them, `async for` them as they come.
-
-        Over HTTP a tool whose `x-mcp-header` annotations are wrong is left out (`Listing.excluded`).
-
-        Args:
-            fresh: Ask the server, whatever the cache has.
-            options: See `CallOptions`; a `timeout` is for each page, a `deadline` for all of them.
-
-        Raises:
-            CallFailed: A page failed; what was read before is in `partial`.
-        """
-        admit = header_fault if self._target.mirrors else _admit
-        return self._shelf.walk(listing.TOOLS, admit=admit, done=self._toolbox.replace, fresh=fresh, options=options)
-
-    def list_resources(self, *, fresh: bool = False, **options: Unpack[CallOptions]) -> Walk[Resource]:
-        """The server's resources, as `list_tools` does."""
-        return self._shelf.walk(listing.RESOURCES, admit=_admit, done=_done, fresh=fresh, options=options)
-
-    def list_resource_templates(self, *, fresh: bool = False, **options: Unpack[CallOptions]) -> Walk[ResourceTemplate]:
-        """The server's resource templates, as `list_tools` does."""
-        return self._shelf.walk(listing.TEMPLATES, admit=_admit, done=_done, fresh=fresh, options=options)
-
-    def list_prompts(self, *, fresh: bool = False, **options: Unpack[CallOptions]) -> Walk[Prompt]:
-        """The server's prompts, as `list_tools` does."""
-        return self._shelf.walk(listing.PROMPTS, admit=_admit, done=_done, fresh=fresh, options=options)
-
-    # --- resources, prompts, completion
-
-    async def read_resource(
-        self, uri: str, *, fresh: bool = False, **options: Unpack[CallOptions]
-    ) -> ReadResourceResult:
-        """Read a resource, from the cache while the server calls it fresh.
-
-        Raises:
-            NeedsInput: The server asks something that no handler answers.
-            CallFailed: It cannot be read. An unknown resource is a `RemoteError`.
-        """
-        kept = None if fresh else self._shelf.recall_resource(uri)
-        if kept is not None:
-            return _read_resource(kept)  # type: ignore[no-any-return]
-        call = self._caller.call(READ, b'"uri":%b' % encode(uri), name=uri, **options)
-        return await self._answered(call, self._reading(uri))  # type: ignore[no-any-return]
-
-    def _reading(self, uri: str) -> Callable[[Raw], Any]:
-        """Reads a resource, and keeps it, unless it was made of answers (utilities/caching, "Cache Key")."""
-        first = True
-
-        def read(result: Raw) -> Any:
-            nonlocal first
-            answer = _read_resource(result)
-            if first and not isinstance(answer, Asked):
-                self._shelf.keep(READ, uri, result)
-            first = False
-            return answer
-
-        return read
-
-    async def get_prompt(
-        self, name: str, arguments: Mapping[str, str] | None = None, **options: Unpack[CallOptions]
-    ) -> GetPromptResult:
-        """Get a prompt. Its arguments are strings.
-
-        Raises:
-            NeedsInput: The server asks something that no handler answers.
-            CallFailed: It cannot be had.
-            ConfigurationError: An argument is no string.
-        """
-        for key, value in (arguments or {}).items():
-            if not isinstance(value, str):
-                raise ConfigurationError(f"the argument {key!r} of a prompt is a string, not {value!r}")
-        members = b'"name":%b' % encode(name)
-        if arguments:
-            members += b',"arguments":%b' % encode_object(arguments, what="arguments")
-        call = self._caller.call("prompts/get", members, name=name, **options)
-        return await self._answered(call, prompt_answer)  # type: ignore[no-any-return]
-
-    async def complete(
-        self,
-        reference: str | Prompt | ResourceTemplate,
-        argument: str,
-        value: str = "",
-        *,
-        context: Mapping[str, str] | None = None,
-        **options: Unpack[CallOptions],
-    ) -> Completion:
-        """What an argument of a prompt, or of a resource template, may be completed to.
-
-        Args:
-            reference: The prompt or template; a string with `://` in it is a template, another is a prompt's name.
-            argument: The argument's name.
-            value: What is typed so far.
-            context: The arguments that are filled in already.
-            options: See `CallOptions`.
-
-        Raises:
-            CallFailed: There is no answer.
-        """
-        params: dict[str, Any] = {"ref": _reference(reference), "argument": {"name": argument, "value": value}}
-        if context:
-            params["context"] = {"arguments": dict(context)}
-        call = self._caller.call("completion/complete", encode_object(params, what="arguments")[1:-1], **options)
-        answer: CompleteResult = await self._answered(call, _read_completion)
-        return answer.completion
-
-    async def _answered(self, call: Call, read: Callable[[Raw], Any]) -> Any:
-        outcome = await self._outcome(call, read)
-        if isinstance(outcome, Succeeded):
-            return outcome.value
-        raise _needs_input(outcome)
-
-    async def _outcome(self, call: Call, read: Callable[[Raw], Any]) -> Any:
-        answer, call = await self._caller.converse(call, read)
-        if isinstance(answer, Asked):
-            return self._caller.asked(call, answer, lambda again: self._outcome(again, read))
-        return Succeeded(answer, meta=getattr(answer, "meta", None) or {})
 
     # --- anything else
 
@@ -557,25 +423,3 @@ def _version() -> str:
     from mcprelay import __version__
 
     return __version__
-
-
-def _admit(_: Any) -> str | None:
-    return None
-
-
-def _done(_: Any) -> None:
-    """Nothing is remembered of this list."""
-
-
-def _reference(reference: str | Prompt | ResourceTemplate) -> dict[str, str]:
-    if isinstance(reference, Prompt):
-        return {"type": "ref/prompt", "name": reference.name}
-    if isinstance(reference, ResourceTemplate):
-        return {"type": "ref/resource", "uri": reference.uri_template}
-    if "://" in reference:
-        return {"type": "ref/resource", "uri": reference}
-    return {"type": "ref/prompt", "name": reference}
-
-
-def _needs_input(asked: InputRequired[Any]) -> NeedsInput:
-    return NeedsInput(asked, f"the server asks, and no handler answers: {asked.message}")

@@ -47,7 +47,7 @@ def initialize_call(party: Party, revision: Revision, *, deadline: float) -> Cal
         "capabilities": party.capabilities(revision),
         "clientInfo": revision.shape(party.info),
     }
-    return Call(INITIALIZE, _encode(params)[1:-1], deadline=deadline)
+    return Call(INITIALIZE, _encode(params)[1:-1], deadline=deadline, patient=True)
 
 
 def agree(link: Link, result: Raw, call: Call) -> Revision:

@@ -11,17 +11,15 @@ import re
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from msgspec import UNSET, Raw
+from msgspec import Raw
 
-from mcprelay.client import failure, handshake
+from mcprelay.client import failure, greeting
 from mcprelay.client.call import Call
 from mcprelay.client.link import Link
 from mcprelay.client.progress import logger
-from mcprelay.core import probe
 from mcprelay.core.peer import Lost, Refused, Replied
-from mcprelay.core.probe import Next, Step
-from mcprelay.errors import CallFailed, Evidence, LimitExceeded, NotSent, RemoteError, ResponseInvalid
-from mcprelay.revisions import Era, Feature
+from mcprelay.errors import CallFailed, Evidence, LimitExceeded, NotSent
+from mcprelay.revisions import Era
 from mcprelay.wire import jsonrpc
 
 if TYPE_CHECKING:
@@ -76,89 +74,10 @@ class Line(Link):
             channel: Any = self.channel
             channel.attach(self._arrived)
         try:
-            await self._agree()
+            await greeting.agree(self)
         except BaseException:
             await self.aclose()
             raise
-
-    async def _agree(self) -> None:
-        offered = self.party.offered
-        modern = probe.first(Era.STATELESS, offered)
-        legacy = probe.first(Era.HANDSHAKE, offered)
-        if modern is None or (self.remembered is Era.HANDSHAKE and legacy is not None):
-            assert legacy is not None, "a client offers at least one revision"  # noqa: S101 - `Client` sees to it
-            await self._shake_hands(legacy)
-            return
-        step = await self._probe(modern, legacy)
-        if step.step is Step.REPEAT:
-            step = await self._discover(step.revision or modern, repeated=True)
-        if step.step is Step.HANDSHAKE and step.revision is not None:
-            await self._shake_hands(step.revision)
-        elif step.step is Step.SPEAK and step.revision is not None:
-            handshake.speak(self, step.revision)
-        elif step.step is not Step.SURFACE:
-            raise failure.unsupported(None, step.supported, [revision.name for revision in offered])
-
-    async def _probe(self, modern: Revision, legacy: Revision | None) -> Next:
-        """Ask `server/discover`; when the server is silent, say `initialize` too, and take what is answered first."""
-        asking = self.loop.create_task(self._discover(modern))
-        try:
-            if legacy is None:
-                return await asking
-            await asyncio.wait([asking], timeout=self.settings.probe_timeout)
-            if asking.done():
-                return asking.result()
-            greeting = self.loop.create_task(self._shake_hands(legacy))
-            return await self._first_answer(asking, greeting)
-        finally:
-            await _over(asking)
-
-    async def _first_answer(self, asking: asyncio.Task[Next], greeting: asyncio.Task[None]) -> Next:
-        try:
-            await asyncio.wait([asking, greeting], return_when=asyncio.FIRST_COMPLETED)
-            if asking.done() and not asking.exception() and asking.result().step is not Step.HANDSHAKE:
-                return asking.result()
-            await greeting
-        except RemoteError:
-            # It refuses the handshake, so what it says to the probe is what counts.
-            return await asking
-        finally:
-            await _over(greeting)
-        return probe.SURFACE  # hands were shaken
-
-    async def _discover(self, revision: Revision, *, repeated: bool = False) -> Next:
-        call = Call(handshake.DISCOVER, deadline=self.loop.time() + self.settings.connect_timeout)
-        try:
-            result = await self._ask(call, revision)
-        except ResponseInvalid:
-            return probe.after_foreign(self.party.offered)
-        except RemoteError as error:
-            told = jsonrpc.ErrorObject(error.code, error.message, _raw(error.data))
-            step = probe.after_error(told, sent=revision, offered=self.party.offered, probe=True, repeated=repeated)
-            if step.step is Step.SURFACE:
-                raise
-            return step
-        try:
-            return handshake.discovered(self, result, call)
-        except ResponseInvalid:
-            return probe.after_foreign(self.party.offered)
-
-    async def _shake_hands(self, revision: Revision) -> None:
-        deadline = self.loop.time() + self.settings.connect_timeout
-        call = handshake.initialize_call(self.party, revision, deadline=deadline)
-        result = await self._ask(call, revision)
-        agreed = handshake.agree(self, result, call)
-        self.peer.batches = agreed.has(Feature.BATCH)
-        await self.tell(handshake.initialized_notice())
-        level = handshake.set_level(self.party, self)
-        if level is not None:
-            self.spawn(self._quietly(level))
-
-    async def _quietly(self, call: Call) -> None:
-        try:
-            await self.call(call)
-        except CallFailed as error:
-            logger.debug("%s", error)
 
     # --- calling
 
@@ -167,9 +86,14 @@ class Line(Link):
         revision = self.revision
         if not self.alive or revision is None:
             raise failure.lost(call, Evidence.NOT_SENT, self._reason, **self._process())
-        return self._ask(call, revision)
+        return self.ask(call, revision)
 
-    async def _ask(self, call: Call, revision: Revision) -> Raw:
+    async def ask(self, call: Call, revision: Revision) -> Raw:
+        """Send a call in a revision, whether it is agreed on or not, and wait for its result.
+
+        Raises:
+            CallFailed: There is none.
+        """
         if not self.alive:
             raise failure.lost(call, Evidence.NOT_SENT, self._reason, **self._process())
         pending = self.owe(call)
@@ -420,15 +344,3 @@ class Line(Link):
         self._settle_all()
         await self.stop()
         await self.channel.aclose()
-
-
-async def _over(task: asyncio.Task[Any]) -> None:
-    """End a task whose outcome does not matter any more."""
-    task.cancel()
-    await asyncio.wait([task])
-    if not task.cancelled():
-        task.exception()
-
-
-def _raw(data: Any) -> Any:
-    return UNSET if data is None else Raw(jsonrpc.encode(data))

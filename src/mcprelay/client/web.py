@@ -1,8 +1,7 @@
 """A connection over HTTP: each call its own request, each answer a body or a stream.
 
-Nothing is sent before the first call, and the first call is sent as it is, in the newest era. What comes back says what
-the server is (`probe`): the call is repeated in another revision, after a handshake, or over the HTTP+SSE pair. In the
-handshake era a lost session is renewed once, shared by all calls that lost it.
+Nothing is sent before the first call; what comes back says what the server is (`ladder`). In the handshake era a lost
+session is renewed once, shared by all calls that lost it.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Raw
 
-from mcprelay.client import failure, handshake
+from mcprelay.client import failure, handshake, ladder
 from mcprelay.client.call import Call
 from mcprelay.client.courier import Courier, Refusal
 from mcprelay.client.deadline import Scope
@@ -22,8 +21,8 @@ from mcprelay.client.progress import logger
 from mcprelay.client.stream import Reading
 from mcprelay.core import probe
 from mcprelay.core.dialer import Addressed, Dialer
-from mcprelay.core.probe import Next, Step
-from mcprelay.errors import CallFailed, Evidence, HttpError, RemoteError
+from mcprelay.core.probe import Step
+from mcprelay.errors import CallFailed, Evidence
 from mcprelay.revisions import Era
 from mcprelay.wire import jsonrpc
 from mcprelay.wire.field import HeaderInvalid
@@ -68,135 +67,48 @@ class Web(Link):
     async def _called(self, call: Call) -> Raw:
         revision = self.revision
         if revision is not None and revision.era is Era.STATELESS:
-            answer = await self._post(call, revision)
-            return answer if isinstance(answer, Raw) else await self._reconsider(call, revision, answer)
+            answer = await self.post(call, revision)
+            return answer if isinstance(answer, Raw) else await ladder.reconsider(self, call, revision, answer)
         if self.pair is not None and self.pair.alive:
             return Raw(b"{}") if call.method == handshake.DISCOVER else await self.pair.call(call)
         if self.pair is not None:
-            self.pair, self.remembered, revision = None, Era.HANDSHAKE, None  # its stream ended: open another
+            self.pair, self.remembered = None, Era.HANDSHAKE  # its stream ended: open another
+            self.revision = revision = None
         if revision is None:
-            return await self._first(call)
+            return await ladder.climb(self, call)
         if call.method == handshake.DISCOVER:
             return Raw(b"{}")  # the handshake has told what there is to tell
         return await self._in_session(call, revision)
-
-    async def _first(self, call: Call) -> Raw:
-        """A call while it is not known what the server is."""
-        modern = probe.first(Era.STATELESS, self.party.offered)
-        legacy = probe.first(Era.HANDSHAKE, self.party.offered)
-        if modern is None or (self.remembered is Era.HANDSHAKE and legacy is not None):
-            assert legacy is not None, "a client offers at least one revision"  # noqa: S101 - `Client` sees to it
-            return await self._after_handshake(call, legacy)
-        answer = await self._post(call, modern)
-        if isinstance(answer, Raw):
-            # An older server without sessions may answer all the same; it does not say what kind its results are.
-            if self.revision is None and b'"resultType"' in bytes(answer):
-                handshake.speak(self, modern)
-            return answer
-        return await self._judge(call, modern, answer)
-
-    async def _reconsider(self, call: Call, revision: Revision, refusal: Refusal) -> Raw:
-        """A refusal by a server that is known: it may be another one by now."""
-        error = refusal.error
-        if error is not None and not probe.is_unsupported(error):
-            raise self._failure(call, refusal)
-        step = self._read(call, revision, refusal, repeated=False)
-        if step.step is Step.SURFACE:
-            raise self._failure(call, refusal)
-        self.revision = None
-        try:
-            return await self._judge(call, revision, refusal)
-        finally:
-            if self.revision is None:
-                self.revision = revision
-
-    async def _judge(self, call: Call, sent: Revision, refusal: Refusal, *, repeated: bool = False) -> Raw:
-        """The ladder: what a refusal says about the server, and what follows for the call."""
-        step = self._read(call, sent, refusal, repeated=repeated)
-        if step.step is Step.ASK:
-            step = await self._ask(sent)
-            if step.step is Step.SPEAK:
-                handshake.speak(self, step.revision or sent)
-                raise self._failure(call, refusal)
-        if step.step is Step.REPEAT and step.revision is not None:
-            answer = await self._post(call, step.revision)
-            if isinstance(answer, Raw):
-                handshake.speak(self, step.revision)
-                return answer
-            return await self._judge(call, step.revision, answer, repeated=True)
-        if step.step is Step.HANDSHAKE and step.revision is not None:
-            return await self._fall_back(call, step.revision, refusal)
-        if step.step is Step.UNSUPPORTED:
-            raise failure.unsupported(call, step.supported, [revision.name for revision in self.party.offered])
-        if refusal.error is not None and probe.is_modern(refusal.error, refusal.status):
-            handshake.speak(self, sent)
-        raise self._failure(call, refusal)
-
-    def _read(self, call: Call, sent: Revision, refusal: Refusal, *, repeated: bool) -> Next:
-        offered = self.party.offered
-        if refusal.error is None:
-            return probe.after_status(refusal.status, offered=offered)
-        known = call.method == handshake.DISCOVER
-        return probe.after_error(
-            refusal.error, sent=sent, offered=offered, status=refusal.status, probe=known, repeated=repeated
-        )
-
-    async def _ask(self, sent: Revision) -> Next:
-        """Ask `server/discover` which era the server is of."""
-        call = Call(handshake.DISCOVER, deadline=self.loop.time() + self.settings.connect_timeout)
-        answer = await self._post(call, sent)
-        if isinstance(answer, Raw):
-            return handshake.discovered(self, answer, call)
-        return self._read(call, sent, answer, repeated=True)
-
-    async def _fall_back(self, call: Call, legacy: Revision, refusal: Refusal) -> Raw:
-        """The server seems to be of the older era. If it turns out to be of none, the first refusal is what counts."""
-        try:
-            await self._shared(self._connect(legacy), call)
-        except (RemoteError, HttpError) as error:
-            if isinstance(error, HttpError) and error.status in (401, 403):
-                raise
-            raise self._failure(call, refusal, hint=f" (and no handshake: {error})") from error
-        if refusal.error is not None and probe.may_have_run(refusal.error):
-            raise self._failure(call, refusal)
-        return await self.call(call)
-
-    async def _after_handshake(self, call: Call, legacy: Revision) -> Raw:
-        try:
-            await self._shared(self._connect(legacy), call)
-        except (RemoteError, HttpError):
-            if self.remembered is None or probe.first(Era.STATELESS, self.party.offered) is None:
-                raise
-            self.remembered = None  # what was known of the server is not so any more
-            return await self._first(call)
-        return await self.call(call)
 
     # --- the handshake era
 
     async def _in_session(self, call: Call, revision: Revision) -> Raw:
         """A call in a session; one that is lost is renewed once (handshake transports, "Session Management")."""
         session = self.dialer.session
-        answer = await self._post(call, revision)
+        answer = await self.post(call, revision)
         if isinstance(answer, Raw):
             return answer
         if answer.status != 404 or session is None:
-            raise self._failure(call, answer)
+            raise self.failed(call, answer)
         if self.dialer.session == session:
-            await self._shared(self._connect(revision), call)
-        answer = await self._post(call, self.revision or revision)
+            await self.join(call, revision)
+        answer = await self.post(call, self.revision or revision)
         if isinstance(answer, Raw):
             return answer
-        raise self._failure(call, answer)
+        raise self.failed(call, answer)
 
-    async def _shared(self, connecting: Coroutine[Any, Any, None], call: Call) -> None:
-        """Connect once for everybody who needs it at the same time."""
+    async def join(self, call: Call, proposed: Revision) -> None:
+        """Connect, once for everybody who needs it at the same time.
+
+        Raises:
+            CallFailed: There is no connection, or not within the call's deadline. Nothing of the call was sent.
+        """
         joint = self._joint
         if joint is None or joint.done():
-            joint = self._joint = self.loop.create_task(connecting)
+            joint = self._joint = self.loop.create_task(self._connect(proposed))
             joint.add_done_callback(_seen)
-        else:
-            connecting.close()
-        limit = asyncio.timeout_at(call.deadline)
+        # A default deadline stands still while a person may be asked for consent: connecting has a limit of its own.
+        limit = asyncio.timeout_at(None if call.patient else call.deadline)
         try:
             async with limit:
                 await asyncio.shield(joint)
@@ -208,6 +120,8 @@ class Web(Link):
             if error.evidence is Evidence.ANSWERED:
                 raise
             raise failure.unconnected(call, f"there is no connection ({error})") from error
+        if call.patient:
+            call.deadline = self.loop.time() + self.settings.request_timeout
 
     async def _connect(self, proposed: Revision) -> None:
         """Shake hands, or open the HTTP+SSE pair where that is refused."""
@@ -215,7 +129,7 @@ class Web(Link):
         deadline = self.loop.time() + self.settings.connect_timeout
         call = handshake.initialize_call(self.party, proposed, deadline=deadline)
         reading = Reading(self, call, proposed)
-        answer = await self._post(call, None, reading)
+        answer = await self.post(call, None, reading)
         if isinstance(answer, Refusal):
             await self._refused(call, proposed, answer)
             return
@@ -241,7 +155,7 @@ class Web(Link):
         elif step.step is Step.PAIR:
             await self._open_pair(call, refusal)
         else:
-            raise self._failure(call, refusal)
+            raise self.failed(call, refusal)
 
     async def _open_pair(self, call: Call, refusal: Refusal) -> None:
         from mcprelay.client.line import Line
@@ -250,7 +164,7 @@ class Web(Link):
         try:
             channel = await PairChannel.open(self.dialer.url, self.courier, settings=self.settings)
         except CallFailed as error:
-            raise self._failure(call, refusal, hint=f" (and no HTTP+SSE stream: {error})") from error
+            raise self.failed(call, refusal, hint=f" (and no HTTP+SSE stream: {error})") from error
         pair = Line(channel, self.party, remembered=Era.HANDSHAKE)
         await pair.start()
         self.pair, self.face, self.revision = pair, pair.face, pair.revision
@@ -282,7 +196,7 @@ class Web(Link):
 
     # --- one request
 
-    async def _post(self, call: Call, revision: Revision | None, reading: Reading | None = None) -> Raw | Refusal:
+    async def post(self, call: Call, revision: Revision | None, reading: Reading | None = None) -> Raw | Refusal:
         """Send a call once. `revision` is None for `initialize`, which is sent before there is one.
 
         Raises:
@@ -353,7 +267,8 @@ class Web(Link):
             if refusal is not None:
                 logger.debug("the server refused a message: HTTP %d", refusal.status)
 
-    def _failure(self, call: Call, refusal: Refusal, *, hint: str = "") -> CallFailed:
+    def failed(self, call: Call, refusal: Refusal, *, hint: str = "") -> CallFailed:
+        """A refusal as the failure of its call."""
         call.evidence = Evidence.ANSWERED
         busy = refusal.anonymous and (refusal.status == 429 or refusal.status >= 500)
         if refusal.error is not None and refusal.status not in (401, 403) and not busy:

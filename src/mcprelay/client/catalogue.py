@@ -1,0 +1,189 @@
+"""What a server has, and how it is had: lists, resources, prompts and completions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mcprelay.client import listing
+from mcprelay.client.answer import Asked, prompt_answer, reader
+from mcprelay.client.argument import encode, encode_object
+from mcprelay.client.cache import READ
+from mcprelay.client.outcome import Succeeded
+from mcprelay.client.toolbox import Toolbox, header_fault
+from mcprelay.errors import ConfigurationError, NeedsInput
+from mcprelay.types import (
+    CompleteResult,
+    Completion,
+    GetPromptResult,
+    Prompt,
+    ReadResourceResult,
+    Resource,
+    ResourceTemplate,
+    Tool,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Unpack
+
+    from msgspec import Raw
+
+    from mcprelay.client.call import Call
+    from mcprelay.client.caller import Caller
+    from mcprelay.client.listing import Walk
+    from mcprelay.client.option import CallOptions
+    from mcprelay.client.question import InputRequired
+    from mcprelay.client.shelf import Shelf
+    from mcprelay.client.target import Target
+
+_read_resource = reader(ReadResourceResult)
+_read_completion = reader(CompleteResult)
+
+
+class Catalogue:
+    """The part of a client that lists and reads."""
+
+    _caller: Caller
+    _shelf: Shelf
+    _target: Target
+    _toolbox: Toolbox
+
+    def list_tools(self, *, fresh: bool = False, **options: Unpack[CallOptions]) -> Walk[Tool]:
+        """The server's tools: `await` it for all of them, `async for` them as they come.
+
+        Over HTTP a tool whose `x-mcp-header` annotations are wrong is left out (`Listing.excluded`).
+
+        Args:
+            fresh: Ask the server, whatever the cache has.
+            options: See `CallOptions`; a `timeout` is for each page, a `deadline` for all of them.
+
+        Raises:
+            CallFailed: A page failed; what was read before is in `partial`.
+        """
+        admit = header_fault if self._target.mirrors else _admit
+        return self._shelf.walk(listing.TOOLS, admit=admit, done=self._toolbox.replace, fresh=fresh, options=options)
+
+    def list_resources(self, *, fresh: bool = False, **options: Unpack[CallOptions]) -> Walk[Resource]:
+        """The server's resources, as `list_tools` does."""
+        return self._shelf.walk(listing.RESOURCES, admit=_admit, done=_done, fresh=fresh, options=options)
+
+    def list_resource_templates(self, *, fresh: bool = False, **options: Unpack[CallOptions]) -> Walk[ResourceTemplate]:
+        """The server's resource templates, as `list_tools` does."""
+        return self._shelf.walk(listing.TEMPLATES, admit=_admit, done=_done, fresh=fresh, options=options)
+
+    def list_prompts(self, *, fresh: bool = False, **options: Unpack[CallOptions]) -> Walk[Prompt]:
+        """The server's prompts, as `list_tools` does."""
+        return self._shelf.walk(listing.PROMPTS, admit=_admit, done=_done, fresh=fresh, options=options)
+
+    # --- resources, prompts, completion
+
+    async def read_resource(
+        self, uri: str, *, fresh: bool = False, **options: Unpack[CallOptions]
+    ) -> ReadResourceResult:
+        """Read a resource, from the cache while the server calls it fresh.
+
+        Raises:
+            NeedsInput: The server asks something that no handler answers.
+            CallFailed: It cannot be read. An unknown resource is a `RemoteError`.
+        """
+        kept = None if fresh else self._shelf.recall_resource(uri)
+        if kept is not None:
+            return _read_resource(kept)  # type: ignore[no-any-return]
+        call = self._caller.call(READ, b'"uri":%b' % encode(uri), name=uri, **options)
+        return await self._answered(call, self._reading(uri))  # type: ignore[no-any-return]
+
+    def _reading(self, uri: str) -> Callable[[Raw], Any]:
+        """Reads a resource, and keeps it, unless it was made of answers (utilities/caching, "Cache Key")."""
+        first = True
+
+        def read(result: Raw) -> Any:
+            nonlocal first
+            answer = _read_resource(result)
+            if first and not isinstance(answer, Asked):
+                self._shelf.keep(READ, uri, result)
+            first = False
+            return answer
+
+        return read
+
+    async def get_prompt(
+        self, name: str, arguments: Mapping[str, str] | None = None, **options: Unpack[CallOptions]
+    ) -> GetPromptResult:
+        """Get a prompt. Its arguments are strings.
+
+        Raises:
+            NeedsInput: The server asks something that no handler answers.
+            CallFailed: It cannot be had.
+            ConfigurationError: An argument is no string.
+        """
+        for key, value in (arguments or {}).items():
+            if not isinstance(value, str):
+                raise ConfigurationError(f"the argument {key!r} of a prompt is a string, not {value!r}")
+        members = b'"name":%b' % encode(name)
+        if arguments:
+            members += b',"arguments":%b' % encode_object(arguments, what="arguments")
+        call = self._caller.call("prompts/get", members, name=name, **options)
+        return await self._answered(call, prompt_answer)  # type: ignore[no-any-return]
+
+    async def complete(
+        self,
+        reference: str | Prompt | ResourceTemplate,
+        argument: str,
+        value: str = "",
+        *,
+        context: Mapping[str, str] | None = None,
+        **options: Unpack[CallOptions],
+    ) -> Completion:
+        """What an argument of a prompt, or of a resource template, may be completed to.
+
+        Args:
+            reference: The prompt or template; a string with `://` in it is a template, another is a prompt's name.
+            argument: The argument's name.
+            value: What is typed so far.
+            context: The arguments that are filled in already.
+            options: See `CallOptions`.
+
+        Raises:
+            CallFailed: There is no answer.
+        """
+        params: dict[str, Any] = {"ref": _reference(reference), "argument": {"name": argument, "value": value}}
+        if context:
+            params["context"] = {"arguments": dict(context)}
+        call = self._caller.call("completion/complete", encode_object(params, what="arguments")[1:-1], **options)
+        answer: CompleteResult = await self._answered(call, _read_completion)
+        return answer.completion
+
+    async def _answered(self, call: Call, read: Callable[[Raw], Any]) -> Any:
+        outcome = await self._outcome(call, read)
+        if isinstance(outcome, Succeeded):
+            return outcome.value
+        raise needs_input(outcome)
+
+    async def _outcome(self, call: Call, read: Callable[[Raw], Any]) -> Any:
+        answer, call = await self._caller.converse(call, read)
+        if isinstance(answer, Asked):
+            return self._caller.asked(call, answer, lambda again: self._outcome(again, read))
+        return Succeeded(answer, meta=getattr(answer, "meta", None) or {})
+
+
+def _admit(_: Any) -> str | None:
+    return None
+
+
+def _done(_: Any) -> None:
+    """Nothing is remembered of this list."""
+
+
+def _reference(reference: str | Prompt | ResourceTemplate) -> dict[str, str]:
+    if isinstance(reference, Prompt):
+        return {"type": "ref/prompt", "name": reference.name}
+    if isinstance(reference, ResourceTemplate):
+        return {"type": "ref/resource", "uri": reference.uri_template}
+    if "://" in reference:
+        return {"type": "ref/resource", "uri": reference}
+    return {"type": "ref/prompt", "name": reference}
+
+
+def needs_input(asked: InputRequired[Any]) -> NeedsInput:
+    """A question that goes to the caller, as the exception that carries it."""
+    return NeedsInput(asked, f"the server asks, and no handler answers: {asked.message}")

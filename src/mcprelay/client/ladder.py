@@ -1,0 +1,129 @@
+"""How a client over HTTP finds out what its server is, by the first call itself.
+
+The call is sent as it is, in the newest era. What comes back says what the server is (`probe`): the call is repeated in
+another revision, after a handshake, or over the HTTP+SSE pair; or it is the call's answer. One that may have been
+carried out is never repeated.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import Raw
+
+from mcprelay.client import failure, handshake
+from mcprelay.client.call import Call
+from mcprelay.core import probe
+from mcprelay.core.probe import Next, Step
+from mcprelay.errors import HttpError, RemoteError
+from mcprelay.revisions import Era
+
+if TYPE_CHECKING:
+    from mcprelay.client.courier import Refusal
+    from mcprelay.client.web import Web
+    from mcprelay.revisions import Revision
+
+
+async def climb(web: Web, call: Call) -> Raw:
+    """A call while it is not known what the server is."""
+    modern = probe.first(Era.STATELESS, web.party.offered)
+    legacy = probe.first(Era.HANDSHAKE, web.party.offered)
+    if modern is None or (web.remembered is Era.HANDSHAKE and legacy is not None):
+        assert legacy is not None, "a client offers at least one revision"  # noqa: S101 - `Client` sees to it
+        return await _after_handshake(web, call, legacy)
+    answer = await web.post(call, modern)
+    if isinstance(answer, Raw):
+        # An older server without sessions may answer all the same; it does not say what kind its results are.
+        if web.revision is None and b'"resultType"' in bytes(answer):
+            handshake.speak(web, modern)
+        return answer
+    return await _judge(web, call, modern, answer)
+
+
+async def reconsider(web: Web, call: Call, revision: Revision, refusal: Refusal) -> Raw:
+    """A refusal by a server that is known: it may be another one by now."""
+    error = refusal.error
+    if error is not None and not probe.is_unsupported(error):
+        raise web.failed(call, refusal)
+    step = _read(web, call, revision, refusal, repeated=False)
+    if step.step is Step.SURFACE:
+        raise web.failed(call, refusal)
+    web.revision = None
+    try:
+        return await _judge(web, call, revision, refusal)
+    finally:
+        if web.revision is None:
+            web.revision = revision
+
+
+async def _judge(web: Web, call: Call, sent: Revision, refusal: Refusal, *, repeated: bool = False) -> Raw:
+    """The ladder: what a refusal says about the server, and what follows for the call."""
+    step = _read(web, call, sent, refusal, repeated=repeated)
+    if step.step is Step.ASK:
+        step = await _ask(web, sent)
+        if step.step is Step.SPEAK:
+            handshake.speak(web, step.revision or sent)
+            raise web.failed(call, refusal)
+    if step.step is Step.REPEAT and step.revision is not None:
+        answer = await web.post(call, step.revision)
+        if isinstance(answer, Raw):
+            handshake.speak(web, step.revision)
+            return answer
+        return await _judge(web, call, step.revision, answer, repeated=True)
+    if step.step is Step.HANDSHAKE and step.revision is not None:
+        return await _fall_back(web, call, step.revision, refusal)
+    if step.step is Step.UNSUPPORTED:
+        raise failure.unsupported(call, step.supported, [revision.name for revision in web.party.offered])
+    if refusal.error is not None and probe.is_modern(refusal.error, refusal.status):
+        handshake.speak(web, sent)
+    raise web.failed(call, refusal)
+
+
+def _read(web: Web, call: Call, sent: Revision, refusal: Refusal, *, repeated: bool) -> Next:
+    offered = web.party.offered
+    if refusal.error is None:
+        return probe.after_status(refusal.status, offered=offered)
+    known = call.method == handshake.DISCOVER
+    return probe.after_error(
+        refusal.error, sent=sent, offered=offered, status=refusal.status, probe=known, repeated=repeated
+    )
+
+
+async def _ask(web: Web, sent: Revision) -> Next:
+    """Ask `server/discover` which era the server is of."""
+    call = Call(handshake.DISCOVER, deadline=web.loop.time() + web.settings.connect_timeout)
+    answer = await web.post(call, sent)
+    if isinstance(answer, Raw):
+        return handshake.discovered(web, answer, call)
+    return _read(web, call, sent, answer, repeated=True)
+
+
+async def _fall_back(web: Web, call: Call, legacy: Revision, refusal: Refusal) -> Raw:
+    """The server seems to be of the older era. If it turns out to be of none, the first refusal is what counts."""
+    try:
+        if not _in_session(web):  # another call may have been here in the meantime
+            await web.join(call, legacy)
+    except (RemoteError, HttpError) as error:
+        if isinstance(error, HttpError) and error.status in (401, 403):
+            raise
+        raise web.failed(call, refusal, hint=f" (and no handshake: {error})") from error
+    if refusal.error is not None and probe.may_have_run(refusal.error):
+        raise web.failed(call, refusal)
+    return await web.call(call)
+
+
+async def _after_handshake(web: Web, call: Call, legacy: Revision) -> Raw:
+    try:
+        if not _in_session(web):
+            await web.join(call, legacy)
+    except (RemoteError, HttpError):
+        if web.remembered is None or probe.first(Era.STATELESS, web.party.offered) is None:
+            raise
+        web.remembered = None  # what was known of the server is not so any more
+        return await climb(web, call)
+    return await web.call(call)
+
+
+def _in_session(web: Web) -> bool:
+    """Whether hands were shaken."""
+    return web.revision is not None and web.revision.era is Era.HANDSHAKE
