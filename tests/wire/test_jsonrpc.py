@@ -93,6 +93,13 @@ def test_nesting_is_counted_outside_of_strings_and_bounded_by_name() -> None:
     assert isinstance(jsonrpc.parse(wide), Envelope)
 
 
+@pytest.mark.parametrize("ending", [b"", b"\\", b'"'])
+def test_the_depth_is_counted_in_linear_time_whatever_is_in_a_string(ending: bytes) -> None:
+    text = b"[" + b"[]," * 101 + b'"' + b'\\"' * 500_000 + ending  # hours, if each quote were tried as a beginning
+
+    assert not jsonrpc.too_deep(text, 100)
+
+
 def test_a_batch_is_its_messages_in_order_each_good_or_bad() -> None:
     batch = jsonrpc.parse_batch(b'[{"jsonrpc":"2.0","id":1,"method":"a"}, 7, {"jsonrpc":"2.0","method":"b"}]')
 
