@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import inspect
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
@@ -190,5 +189,7 @@ def _root(root: Root | str | os.PathLike[str]) -> Root:
         return root
     if isinstance(root, str) and "://" in root:
         return Root(root)
+    from pathlib import Path
+
     path = Path(root).absolute()
     return Root(path.as_uri(), path.name or None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -45,8 +44,12 @@ class Retry(Struct, frozen=True, kw_only=True):
         harmless = idempotent or self.idempotent
         return harmless and error.evidence is Evidence.MAYBE_SENT and isinstance(error, ConnectionLost)
 
-    def wait(self, attempt: int, error: CallFailed, *, roll: Callable[[], float] = random.random) -> float:
-        """Seconds to wait after this attempt, the first being 1."""
+    def wait(self, attempt: int, error: CallFailed, *, roll: Callable[[], float] | None = None) -> float:
+        """Seconds to wait after this attempt, the first being 1. `roll` gives the chance in it, 0 to 1."""
+        if roll is None:
+            import random
+
+            roll = random.random
         pause = min(self.most, self.backoff * float(2 ** (attempt - 1))) * (1 - self.jitter * roll())
         asked = _retry_after(error)
         return pause if asked is None else max(pause, asked)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import inspect
 import os
 from typing import TYPE_CHECKING, Any, Protocol
-from urllib.parse import urlsplit
 
 from msgspec import Struct
 
@@ -20,6 +19,7 @@ from mcprelay.revisions import Era
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
+    from urllib.parse import SplitResult
 
     from mcprelay.auth import Auth
     from mcprelay.client.courier import Fields
@@ -83,7 +83,7 @@ class Address:
             secret = "auth" if auth is not None else _secret(fields)
             if secret is not None:
                 raise ConfigurationError(
-                    f"{secret} would go over plain HTTP to another machine ({urlsplit(url).hostname}): use https, "
+                    f"{secret} would go over plain HTTP to another machine ({_split(url).hostname}): use https, "
                     "or allow_plaintext=True where nobody can listen"
                 )
 
@@ -197,13 +197,19 @@ class Source:
         return line
 
 
+def _split(url: str) -> SplitResult:
+    from urllib.parse import urlsplit
+
+    return urlsplit(url)
+
+
 def checked_url(url: str) -> str:
     """An address that can be used.
 
     Raises:
         ConfigurationError: It is not http or https, has no host, or holds what it must not.
     """
-    parts = urlsplit(url)
+    parts = _split(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ConfigurationError(f"the address {url!r} must begin with http:// or https:// and name a host")
     if "@" in parts.netloc:
@@ -222,7 +228,7 @@ def checked_url(url: str) -> str:
 def _is_safe(url: str) -> bool:
     from mcprelay.wire.authority import is_loopback
 
-    parts = urlsplit(url)
+    parts = _split(url)
     return parts.scheme == "https" or is_loopback(parts.hostname or "")
 
 
@@ -309,7 +315,7 @@ def _auth(auth: Any, url: str, *, allow_plaintext: bool) -> Auth | None:
         raise ConfigurationError(f"auth is a token, a function that gives one, or an Auth, not {type(auth).__name__}")
     from mcprelay.auth.bearer import StaticToken
 
-    host = urlsplit(url).hostname or ""
+    host = _split(url).hostname or ""
     given: Any = auth
     return StaticToken(given, insecure_hosts=(host,) if allow_plaintext else ())
 
