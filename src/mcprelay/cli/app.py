@@ -168,3 +168,59 @@ async def listen(
     from mcprelay.cli import calling
 
     return await calling.listen(target, update, options)
+
+
+@app.command
+async def lock(
+    *names: str,
+    check: Annotated[bool, Parameter(negative="")] = False,
+    yes: Annotated[bool, Parameter(negative="")] = False,
+    options: Options = _PLAIN,
+) -> Exit:
+    """Review the tools of servers in mcprelay.toml, and record them in mcprelay.lock.
+
+    Args:
+        names: The servers; all of them unless named.
+        check: Compare only; ends with 1 where something is not as it was reviewed.
+        yes: Record without asking.
+    """
+    from mcprelay.cli import locking
+
+    if check and yes:
+        raise ConfigurationError("--check and --yes: one compares, the other records")
+    return await locking.lock(names, options, how="check" if check else "yes" if yes else "ask")
+
+
+@app.command
+def init() -> None:
+    """Write a commented mcprelay.toml into this folder."""
+    from pathlib import Path
+
+    from mcprelay.cli import locking
+    from mcprelay.relay.config import FILE
+
+    locking.init(Path(FILE))
+
+
+@app.command
+async def login(target: str, /) -> None:
+    """Log in at a server that asks for authorization, and keep the token.
+
+    Args:
+        target: Its URL, or its name in mcprelay.toml.
+    """
+    from mcprelay.cli import account
+
+    await account.login(target)
+
+
+@app.command
+async def logout(target: str, /) -> None:
+    """Log out: forget the token of a server.
+
+    Args:
+        target: Its URL, or its name in mcprelay.toml.
+    """
+    from mcprelay.cli import account
+
+    await account.logout(target)

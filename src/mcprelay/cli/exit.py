@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from mcprelay.errors import CallFailed, ConfigurationError, Evidence, MCPRelayError, NeedsInput, ToolError
+from mcprelay.errors import (
+    AuthorizationRequired,
+    CallFailed,
+    ConfigurationError,
+    Evidence,
+    MCPRelayError,
+    NeedsInput,
+    ToolError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -108,6 +116,8 @@ def _code(error: Exception) -> Exit:
 def _sentence(error: Exception) -> str:
     if isinstance(error, ToolError):
         return f"the tool said no: {error}"
+    if isinstance(error, AuthorizationRequired) and "mcprelay login" not in str(error):
+        return f"{error}. `mcprelay login TARGET` gets a token; --token, or token in mcprelay.toml, gives one"
     if isinstance(error, CallFailed) and error.stderr.strip():
         last = error.stderr.rstrip().splitlines()[-_LAST_LINES:]
         return "\n    ".join([f"{error}. The server's last words:", *last])

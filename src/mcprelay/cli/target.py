@@ -8,6 +8,7 @@ import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from mcprelay.errors import ConfigurationError
 
@@ -49,7 +50,10 @@ def _meaning(target: str, options: Options) -> tuple[str | list[str], dict[str, 
     if target.startswith(_COMMAND):
         return shlex.split(target[1:]), {"env": _variables(options.env)}
     if target.startswith(("http://", "https://")):
-        return target, {"auth": options.token, "headers": _headers(options.header) or None}
+        headers = _headers(options.header)
+        own = any(each.lower() == "authorization" for each in headers)
+        auth = options.token or (None if own else _logged_in(target))
+        return target, {"auth": auth, "headers": headers or None}
     if _MODULE.fullmatch(target) or Path(target.partition(":")[0]).suffix == ".py":
         return _served(target), {"env": {**os.environ, **_variables(options.env)}, "stderr": "inherit"}
     if Path(_FILE).exists():
@@ -82,12 +86,30 @@ def _configured(name: str, options: Options) -> tuple[str | list[str], dict[str,
             "request_timeout": options.timeout or server.timeout,
         }
     headers = {each: secret.value for each, secret in server.headers.items()} | _headers(options.header)
-    token = options.token or getattr(server.token, "value", None)
+    auth: Any = options.token or getattr(server.token, "value", None)
+    if auth is None and server.auth is not None:
+        from mcprelay.auth.login import stored
+
+        auth = stored(name)
+    if auth is not None:
+        headers = {each: value for each, value in headers.items() if each.lower() != "authorization"}
     return server.url or "", {
-        "auth": token,
+        "auth": auth,
         "headers": headers or None,
         "request_timeout": options.timeout or server.timeout,
     }
+
+
+def _logged_in(url: str) -> Any:
+    """What `mcprelay login` has stored for an address, if anything has been stored at all."""
+    from mcprelay.wire.authority import is_loopback
+
+    parts = urlsplit(url)
+    if parts.scheme != "https" and not is_loopback(parts.hostname or ""):
+        return None
+    from mcprelay.auth.login import stored
+
+    return stored(url)
 
 
 def _variables(assignments: Iterable[str]) -> dict[str, str]:

@@ -41,8 +41,11 @@ _SENTENCES: tuple[tuple[type[Exception], str], ...] = (
     (ResponseInvalid, "The server answered with something that is not the protocol."),
     (RevisionUnsupported, "The server speaks no revision of the protocol that this application speaks."),
     (CallFailed, "The connection to the server was lost."),
-    (LimitExceeded, "The call or its answer is over a limit of this application."),
 )
+
+
+_NAMES = {"response_bytes": "message_bytes"}
+"""What limits of the client are called among those of the relay."""
 
 
 class Told(Struct, frozen=True, kw_only=True):
@@ -76,6 +79,12 @@ def tell(error: Exception) -> Told:
         return Told(local=f"This application does not allow the call: {error.reason}", code=error.code)
     if isinstance(error, RelayError):
         return Told(local=f"This application refused the call ({error.code}).", code=error.code)
+    if isinstance(error, LimitExceeded):
+        return Told(
+            local=f"The call or its answer is over a limit of this application: {_NAMES.get(error.limit, error.limit)}="
+            f"{int(error.allowed):,}. Nothing of it is shown. Ask for less.",
+            code="too_large",
+        )
     for kind, sentence in _SENTENCES:
         if isinstance(error, kind):
             sent = _SENT[error.evidence] if isinstance(error, CallFailed) else ""

@@ -78,8 +78,7 @@ class Splitter:
             return
         self._kept.append(piece)
         if self._size > self._limit + 1:  # one more, which may be the CR of the line end
-            whole = b"".join(self._kept)
-            self._head, self._tail = whole[:EXCERPT], whole[EXCERPT:][-EXCERPT:]
+            self._head, self._tail = _ends(self._kept, self._size)
             self._kept.clear()
 
     def _take(self) -> Line:
@@ -92,3 +91,18 @@ class Splitter:
         if len(line) > self._limit:
             return LineTooLong(self._limit, actual=size, head=line[:EXCERPT], tail=line[EXCERPT:][-EXCERPT:])
         return line
+
+
+def _ends(pieces: list[bytes], size: int) -> tuple[bytes, bytes]:
+    """The first and the last bytes of a long line in pieces, without a copy of the line: a hostile one is large."""
+    head = tail = b""
+    for piece in pieces:
+        head += piece[: EXCERPT - len(head)]
+        if len(head) == EXCERPT:
+            break
+    wanted = min(EXCERPT, max(0, size - EXCERPT))
+    for piece in reversed(pieces):
+        if len(tail) >= wanted:
+            break
+        tail = piece[-(wanted - len(tail)) :] + tail
+    return head, tail

@@ -1,0 +1,171 @@
+"""Reviewing what servers define, for `mcprelay.lock`: every definition whole, with everything visible, and a question.
+
+A person reads this, so no declaration of trust is needed: nothing is called, and nothing is offered to a model. What a
+server wrote is shown made visible, wherever the output goes.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from mcprelay.cli.exit import Exit
+from mcprelay.cli.show import say
+from mcprelay.cli.target import open_client
+from mcprelay.errors import ConfigurationError
+from mcprelay.relay import config
+from mcprelay.relay.difference import differences
+from mcprelay.relay.errors import DefinitionRefused
+from mcprelay.relay.lock import Section, load, save
+from mcprelay.relay.pins import Definition, define
+from mcprelay.relay.reveal import legible, reveal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from mcprelay.cli.option import Options
+    from mcprelay.relay.settings import ServerSettings
+
+
+async def lock(names: Sequence[str], options: Options, *, how: str) -> Exit:
+    """Review servers.
+
+    Args:
+        names: Servers of `mcprelay.toml`; all of them if none is named.
+        how: `ask` before recording, `yes` to record without, `check` to compare only.
+    """
+    settings = config.load()
+    path = settings.lock or Path(config.LOCK)
+    before = load(path)
+    chosen = [settings.server(name) for name in names or settings.servers]
+    if not chosen:
+        raise ConfigurationError(f"{settings.source}: there is no server in it yet")
+    if how == "ask" and not (sys.stdin is not None and sys.stdin.isatty()):
+        raise ConfigurationError("nobody is there to ask; --check compares, and --yes records without asking")
+    clean = True
+    for server in chosen:
+        definitions, revision, whole = await _offered(server, options)
+        review = _Review(server, before.section(server.name), definitions, revision)
+        clean = review.show(details=how != "check") and whole and clean
+        if how == "yes" or (how == "ask" and _agreed(server.name, len(definitions))):
+            before = before.reviewed(server.name, definitions, revision=revision)
+            save(path, before)
+            say(f"{len(definitions)} definitions of {server.name} are recorded in {path}")
+        elif how == "ask":
+            clean = False
+            say(f"nothing of {server.name} is recorded")
+    return Exit.DONE if clean or how == "yes" else Exit.REFUSED
+
+
+async def _offered(server: ServerSettings, options: Options) -> tuple[list[Definition], str | None, bool]:
+    """The definitions that may be used, in which revision they were read, and whether all of them could be."""
+    async with open_client(server.name, options) as client:
+        found = await client.list_tools()
+        revision = client.server.revision
+    definitions, whole = [], True
+    for each in found.excluded:
+        say(f"{legible(each.name)} is no definition of a tool: {each.reason}")
+    for tool in found:
+        if server.allow.is_declared and not server.allow.allows(tool.name):
+            continue
+        try:
+            definitions.append(define(tool))
+        except DefinitionRefused as refused:
+            say(f"{legible(tool.name)} cannot be recorded: {refused}")
+            whole = not server.allow.names_it(tool.name) and whole
+    for name in server.allow.missing([tool.name for tool in found]):
+        say(f"{legible(name)} is in allow, and the server does not offer it")
+        whole = False
+    return definitions, revision, whole
+
+
+class _Review:
+    """What a server offers now beside what was reviewed of it."""
+
+    def __init__(
+        self, server: ServerSettings, before: Section | None, definitions: Sequence[Definition], revision: str | None
+    ) -> None:
+        self._server = server
+        self._before = before or Section()
+        self._definitions = definitions
+        self._revision = revision
+        self._known = before is not None
+
+    def show(self, *, details: bool) -> bool:
+        """Print it, and say whether nothing is different.
+
+        Args:
+            details: Whether what is new or changed is shown whole, beside the differences.
+        """
+        name = self._server.name
+        same = self._known
+        if self._known and self._before.revision != self._revision:
+            print(f"{name}: reviewed in revision {self._before.revision}, read in {self._revision} now")
+        for definition in self._definitions:
+            reviewed = self._before.tools.get(definition.name)
+            if reviewed is not None and reviewed.digest == definition.digest:
+                continue
+            same = False
+            _print(self._lines(definition, reviewed, details=details))
+        now = {definition.name for definition in self._definitions}
+        allow = self._server.allow
+        wanted = {each for each in self._before.tools if allow.allows(each) or not allow.is_declared}
+        for gone in sorted(wanted - now):
+            same = False
+            print(f"{name}: {legible(gone)} was reviewed, and is not offered any more")
+        if same:
+            print(f"{name}: {len(self._definitions)} definitions, all as they were reviewed")
+        elif not self._known:
+            print(f"{name}: nothing of it was reviewed yet")
+        return same
+
+    def _lines(self, definition: Definition, reviewed: Definition | None, *, details: bool) -> Iterator[str]:
+        called = reveal(definition.name, of="name")
+        yield f"{self._server.name}: {called} is {'new' if reviewed is None else 'changed'}"
+        if reviewed is not None:
+            for change in differences(reviewed, definition):
+                yield from (f"    {line}" for line in change.lines())
+        if details:
+            yield from _whole(definition)
+
+
+def _whole(definition: Definition) -> Iterator[str]:
+    """All that a model would be shown, and all that is pinned."""
+    yield f"  digest       {definition.digest}"
+    if definition.title is not None:
+        yield f"  title        {reveal(definition.title, of='name')}"
+    yield "  description"
+    yield from (f"    | {line}" for line in reveal(definition.description).split("\n"))
+    yield "  input schema"
+    text = msgspec.json.format(msgspec.json.encode(definition.input_schema), indent=2).decode()
+    yield from (f"    | {line}" for line in reveal(text).split("\n"))
+
+
+def _print(lines: Iterator[str]) -> None:
+    for line in lines:
+        sys.stdout.write(f"{line}\n".encode(errors="backslashreplace").decode())
+    sys.stdout.flush()
+
+
+def _agreed(name: str, count: int) -> bool:
+    answer: Any = input(f"Record these {count} definitions of {name} as reviewed? [y/N] ")
+    return str(answer).strip().lower() in {"y", "yes"}
+
+
+def init(path: Path) -> None:
+    """Write commented settings.
+
+    Raises:
+        ConfigurationError: There are settings already.
+    """
+    from mcprelay.relay.template import TEMPLATE
+
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(TEMPLATE)
+    except FileExistsError:
+        raise ConfigurationError(f"{path} is there already; it is not touched") from None
+    say(f"{path} is written; it says how to go on")
