@@ -286,3 +286,23 @@ def test_stdio_gives_handlers_its_fixed_state(script: Any):
     )
     say(process, 1, "state")
     assert hear(process)["result"]["content"][0]["text"] == "fixed"
+
+
+def test_a_request_that_is_piped_in_is_answered_although_the_input_ends(tmp_path: Path) -> None:
+    program = tmp_path / "piped.py"
+    program.write_text(
+        "import time\nfrom mcprelay import Server\nserver = Server('piped')\n"
+        "@server.tool\ndef slow() -> str:\n    time.sleep(0.05)\n    return 'answered'\nserver.run()\n",
+        encoding="utf-8",
+    )
+    line = json.dumps({
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {"name": "slow", "arguments": {}, "_meta": meta()},
+    })
+    done = subprocess.run(
+        [sys.executable, str(program)], input=line + "\n", capture_output=True, text=True, timeout=20, check=False
+    )
+    assert "answered" in done.stdout
+    assert done.returncode == 0

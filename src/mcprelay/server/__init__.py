@@ -238,12 +238,14 @@ class Server(Registry):
 
         return connect(self, principal=principal, http=http, state=state)
 
-    async def serve_channel(self, channel: Channel, *, principal: Principal | None = None, state: Any = None) -> None:
-        """Serve one client over a channel, until it ends."""
+    async def serve_channel(
+        self, channel: Channel, *, principal: Principal | None = None, state: Any = None, linger: float = 0.0
+    ) -> None:
+        """Serve one client over a channel, until it ends. Calls in flight then have `linger` seconds to answer."""
         from mcprelay.server.connection import Connection
 
         async with self.life.held():
-            await Connection(self, channel, principal=principal, state=state).serve()
+            await Connection(self, channel, principal=principal, state=state, linger=linger).serve()
 
     def serve(self, transport: Transport = "stdio", **options: Unpack[RunOptions]) -> Running:
         """Serve from async code.

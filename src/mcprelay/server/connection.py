@@ -67,6 +67,8 @@ class Connection:
         principal: Who it is, where the application knows.
         http: An HTTP request that handlers shall see, where there is one.
         state: The value of `ctx.state` for every call.
+        linger: Seconds that calls in flight have to answer after the client has ended its side. On stdio it may do so
+            and still read, as in `printf … | server`.
     """
 
     def __init__(
@@ -77,7 +79,9 @@ class Connection:
         principal: Principal | None = None,
         http: HttpRequest | Callable[[], HttpRequest] | None = None,
         state: Any = None,
+        linger: float = 0.0,
     ) -> None:
+        self._linger = linger
         self._server = server
         self._channel = channel
         self._principal = principal
@@ -96,10 +100,13 @@ class Connection:
         self._flushing: asyncio.Event | None = None
 
     async def serve(self) -> None:
-        """Serve until the client ends the channel, or until cancelled. Then every call is cancelled."""
+        """Serve until the client ends the channel, or until cancelled. Then every call that is left is cancelled."""
         self._spawn(self._lead())
         try:
             await self._ended.wait()
+            answering = [task for task, call in self._working.values() if call.method.name != LISTEN]
+            if self._linger and answering:
+                await asyncio.wait(answering, timeout=self._linger)
         finally:
             await self._stop()
 

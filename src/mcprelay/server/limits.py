@@ -26,6 +26,7 @@ class Limits(Struct, frozen=True, kw_only=True):
         state_bytes: The state that a client carries between the rounds of a call, before it is sealed.
         state_seconds: For how long that state is good.
         keep_alive: Seconds of silence after which a stream gets a comment; 0 for never.
+        eof_grace: Seconds that calls in flight have to answer after a stdio client has closed its side.
         cancel_grace: Seconds that cancelled work has to end.
         shutdown_grace: Seconds that streams have to end when the server stops.
         page_size: How many entries a page of a list has; None puts everything in one page.
@@ -45,6 +46,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     state_bytes: int = 64 * 1024
     state_seconds: float = 3600.0
     keep_alive: float = 15.0
+    eof_grace: float = 0.5
     cancel_grace: float = 2.0
     shutdown_grace: float = 1.0
     page_size: int | None = None

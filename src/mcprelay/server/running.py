@@ -123,7 +123,8 @@ class Running:
         from mcprelay.stdio import open_stdio
 
         channel = await open_stdio(message_bytes=self._server.limits.message_bytes)
-        serving = asyncio.create_task(self._server.serve_channel(channel, state=self._state))
+        linger = self._server.limits.eof_grace
+        serving = asyncio.create_task(self._server.serve_channel(channel, state=self._state, linger=linger))
         with self._ending_at(serving):
             if started is not None:
                 started.set_result(None)
