@@ -28,6 +28,11 @@ def make() -> Server:
             await asyncio.sleep(PAUSE)
         return "arrived"
 
+    @server.tool
+    async def spoken(ctx: Context) -> str:
+        """Say which revision the call is in."""
+        return ctx.protocol_version
+
     return server
 
 

@@ -56,6 +56,13 @@ async def attempt(call):
         return error.error.code
 
 
+async def words(call):
+    try:
+        return (await call).content[0].text
+    except McpError as error:
+        return str(error)
+
+
 async def visit(session):
     greeting = await session.initialize()
     progress = []
@@ -72,13 +79,13 @@ async def visit(session):
     await session.call_tool("walk", {"steps": 3}, progress_callback=progressed)
     await session.call_tool("chat", {})
     report = {
-        "revision": greeting.protocolVersion,
+        "revision": (await session.call_tool("spoken", {})).content[0].text,
         "server": greeting.serverInfo.name,
         "tools": len(await everything(session.list_tools, "tools")),
         "resources": len(await everything(session.list_resources, "resources")),
         "templates": len(await everything(session.list_resource_templates, "resourceTemplates")),
         "prompts": len(await everything(session.list_prompts, "prompts")),
-        "add": [added.content[0].text, added.structuredContent],
+        "add": [added.content[0].text, (added.structuredContent or {}).get("result")],
         "blocks": [(await session.call_tool(name, {})).content[0].type for name in ("picture", "sound", "link")],
         "refuse": [refused.isError, refused.content[0].text],
         "unknown tool": await attempt(session.call_tool("nobody", {})),
@@ -90,7 +97,7 @@ async def visit(session):
         "complete": completed.completion.values,
         "progress": progress,
         "logs": LOGS,
-        "form": (await session.call_tool("ask_form", {})).content[0].text,
+        "form": await words(session.call_tool("ask_form", {})),
         "model": (await session.call_tool("ask_model", {})).content[0].text,
         "roots": (await session.call_tool("ask_roots", {})).content[0].text,
     }

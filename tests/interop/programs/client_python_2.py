@@ -51,6 +51,10 @@ async def attempt(call):
         return error.error.code
 
 
+def unwrapped(value):
+    return value["result"] if isinstance(value, dict) else value
+
+
 async def visit(client):
     progress = []
 
@@ -69,13 +73,13 @@ async def visit(client):
     await client.call_tool("walk", {"steps": 3}, progress_callback=progressed)
     await client.call_tool("chat", {})
     report = {
-        "revision": client.protocol_version,
+        "revision": (await client.call_tool("spoken", {})).content[0].text,
         "server": client.server_info.name,
         "tools": len(tools),
         "resources": len(await everything(client.list_resources, "resources")),
         "templates": len(await everything(client.list_resource_templates, "resource_templates")),
         "prompts": len(await everything(client.list_prompts, "prompts")),
-        "add": [added.content[0].text, added.structured_content],
+        "add": [added.content[0].text, unwrapped(added.structured_content)],
         "blocks": [(await client.call_tool(name, {})).content[0].type for name in ("picture", "sound", "link")],
         "refuse": [refused.is_error, refused.content[0].text],
         "unknown tool": await attempt(client.call_tool("nobody", {})),

@@ -50,12 +50,13 @@ export async function visit(client, { call, changed }) {
   });
   const prompt = await client.getPrompt({ name: "review", arguments: { language: "php" } });
   const report = {
+    revision: await text("spoken"),
     server: client.getServerVersion().name,
     tools: tools.length,
     resources: (await everything((params) => client.listResources(params), "resources")).length,
     templates: (await everything((params) => client.listResourceTemplates(params), "resourceTemplates")).length,
     prompts: (await everything((params) => client.listPrompts(params), "prompts")).length,
-    add: [added.content[0].text, added.structuredContent],
+    add: [added.content[0].text, added.structuredContent.result ?? added.structuredContent],
     blocks,
     refuse: [refused.isError, refused.content[0].text],
     "unknown tool": await attempt(() => call("nobody", {})),
