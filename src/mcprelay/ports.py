@@ -153,7 +153,8 @@ class EventLog(Protocol):
 
     def after(self, stream: str, event_id: str) -> AsyncIterator[tuple[str, bytes]]:
         """The later events of the stream, in order, as `(id, data)`. Iterating raises `KeyError`, before the first
-        event, for an id that is not one of this stream's: a client may have guessed it, or it is not kept any more."""
+        event, for an id that is not one of this stream's: a client may have guessed it, or it is not kept any more.
+        """
         ...
 
 

@@ -295,12 +295,14 @@ def test_a_request_that_is_piped_in_is_answered_although_the_input_ends(tmp_path
         "@server.tool\ndef slow() -> str:\n    time.sleep(0.05)\n    return 'answered'\nserver.run()\n",
         encoding="utf-8",
     )
-    line = json.dumps({
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "tools/call",
-        "params": {"name": "slow", "arguments": {}, "_meta": meta()},
-    })
+    line = json.dumps(
+        {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "tools/call",
+            "params": {"name": "slow", "arguments": {}, "_meta": meta()},
+        }
+    )
     done = subprocess.run(
         [sys.executable, str(program)], input=line + "\n", capture_output=True, text=True, timeout=20, check=False
     )

@@ -55,7 +55,7 @@ ALL: dict[str, Revision] = {
 NEWEST: Revision = next(iter(ALL.values()))
 NEWEST_HANDSHAKE: Revision = next(revision for revision in ALL.values() if revision.era is Era.HANDSHAKE)
 ASSUMED_WITHOUT_HEADER: Revision = ALL["2025-03-26"]
-"""What an HTTP request of the handshake era speaks when it names no revision (transports, "Protocol Version Header")."""
+"""What an HTTP request of the handshake era speaks that names no revision (transports, "Protocol Version Header")."""
 
 
 def find(name: str | None) -> Revision | None:

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     from mcprelay.auth.principal import Principal
     from mcprelay.revisions import Revision
-    from mcprelay.server.call import Call
     from mcprelay.types import Prompt, Resource, ResourceTemplate, Tool
     from mcprelay.wire.mirror import HeaderParam
 

@@ -29,7 +29,7 @@ INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
 
 DEPTH = 100
-"""How deep a message may nest unless told otherwise. Counted on the bytes, since parsers give up at different depths."""
+"""How deep a message may nest unless told otherwise; counted on the bytes, since parsers differ in their limits."""
 
 
 class ErrorObject(Struct, frozen=True, omit_defaults=True):
