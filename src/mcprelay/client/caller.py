@@ -113,16 +113,18 @@ class Caller:
         """
         retry = call.retry
         attempt = 1
+        sent = call.first is not None  # in an earlier round, or in an attempt whose answer never came
         while True:
             try:
                 link = await self.connection.link(call)
                 return await link.call(call)
             except CallFailed as error:
                 if retry is None or attempt >= retry.attempts or not retry.allows(error, idempotent=call.idempotent):
-                    raise
+                    raise (failure.sent_before(error) if sent else error)
                 wait = retry.wait(attempt, error)
                 if call.deadline is not None and asyncio.get_running_loop().time() + wait >= call.deadline:
-                    raise
+                    raise (failure.sent_before(error) if sent else error)
+                sent = sent or error.evidence is Evidence.MAYBE_SENT
             attempt += 1
             await asyncio.sleep(wait)
 

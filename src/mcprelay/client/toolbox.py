@@ -7,39 +7,42 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mcprelay.client.output import plain
 from mcprelay.wire.mirror import HeaderSchemaInvalid, params_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from msgspec import Raw
-
     from mcprelay.types import Tool
     from mcprelay.wire.mirror import HeaderParam
+
+
+_SCALARS: dict[str, type] = {"string": str, "boolean": bool, "null": type(None)}
+_SILENT = frozenset({"type", "title", "description"})
+"""Keywords that say no more than the type."""
 
 
 class Known:
     """One tool. Its output schema is compiled when the first result is checked."""
 
-    __slots__ = ("_fault", "_validator", "params", "tool")
+    __slots__ = ("_fault", "_plainly", "_validator", "params", "tool")
 
     def __init__(self, tool: Tool) -> None:
         self.tool = tool
         self.params: Sequence[HeaderParam] = ()
         self._validator: Any = None
         self._fault: str | None = None
+        self._plainly = _plain_type(tool.output_schema)
 
-    def disagreement(self, structured: Raw) -> str | None:
-        """Why a structured content is not what the tool's output schema says, or None."""
-        if self.tool.output_schema is None:
+    def disagreement(self, structured: Any) -> str | None:
+        """Why a structured content, decoded, is not what the tool's output schema says, or None."""
+        if self.tool.output_schema is None or type(structured) is self._plainly:
             return None
         if self._validator is None and self._fault is None:
             self._compile(self.tool.output_schema)
         if self._fault is not None:
             return self._fault
         validator: Any = self._validator
-        found = validator.check(plain(structured))
+        found = validator.check(structured)
         if not found:
             return None
         return "the structured content does not fit the tool's output schema: " + "; ".join(
@@ -55,6 +58,14 @@ class Known:
         except SchemaRefused as error:
             # basic, "$ref Resolution": what cannot be resolved is not treated as if it allowed everything
             self._fault = f"the tool's output schema cannot be used ({error}), so its result cannot be checked"
+
+
+def _plain_type(schema: dict[str, Any] | None) -> type | None:
+    """The type whose values are all that a schema allows, where it is that simple."""
+    if schema is None or not schema.keys() <= _SILENT:
+        return None
+    kind = schema.get("type")
+    return _SCALARS.get(kind) if isinstance(kind, str) else None
 
 
 class Toolbox:

@@ -87,7 +87,7 @@ class Tooling:
         if answer.is_error:
             return Refused(answer.content, structured, meta, answer.raw)
         if raw is not UNSET and self._check_output:
-            self._check(call, raw)
+            self._check(call, structured, raw)
         value = structured
         if kind is not None:
             value = self._typed(call, answer, kind)
@@ -101,9 +101,9 @@ class Tooling:
         except msgspec.DecodeError as error:
             raise failure.invalid(call, f"the structured content is no JSON: {error}", bytes(raw)) from error
 
-    def _check(self, call: Call, raw: Any) -> None:
+    def _check(self, call: Call, structured: Any, raw: Any) -> None:
         known = self._toolbox.get(call.name or "")
-        reason = None if known is None else known.disagreement(raw)
+        reason = None if known is None else known.disagreement(structured)
         if reason is not None:
             raise failure.invalid(call, reason, bytes(raw))
 
