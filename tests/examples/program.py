@@ -29,12 +29,16 @@ async def started(example, *arguments, env=None, **options):
         yield client
 
 
-@contextlib.asynccontextmanager
-async def listening(example, *arguments):
-    """The address of an example that speaks HTTP; when it is left, the example must end well."""
+def free_port():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+        return free.getsockname()[1]
+
+
+@contextlib.asynccontextmanager
+async def listening(example, *arguments, port=None):
+    """The address of an example that speaks HTTP; when it is left, the example must end well."""
+    port = port or free_port()
     process = await asyncio.create_subprocess_exec(
         sys.executable, str(EXAMPLES / example), *arguments, env=environment(PORT=str(port))
     )
