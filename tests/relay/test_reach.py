@@ -1,7 +1,6 @@
 """Servers as they are reached: over HTTP with a token for each principal, as processes, and lists kept in a file."""
 
 import asyncio
-
 import sqlite3
 import stat
 import sys

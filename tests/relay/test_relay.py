@@ -632,3 +632,36 @@ async def test_the_public_way_with_a_server_of_this_process():
         tools = await relay.tools("near")
         assert (await tools["near__add"](a=1, b=2)).structured == 3
     assert CacheSettings().hintless == 60
+
+
+async def test_floods_of_logs_are_counted_and_go_nowhere():
+    far = Far(ttl_ms=0)
+    async with Relay(servers=servers(far=far)) as relay:
+        await relay.tools()
+        for _ in range(100):
+            params = {"level": "error", "data": BAD}
+            far.channels[-1].say({"jsonrpc": "2.0", "method": "notifications/message", "params": params})
+        await far.read_by_all()
+        tools = await relay.tools()
+        assert tools.report().heard == {"far": {"logs": 100}}
+        assert "IGNORE" not in str(tools.report())
+
+
+async def test_an_expired_list_is_asked_for_again_at_a_call_and_its_failure_is_said_in_words():
+    far, clock = Far(), FakeClock()
+    async with Relay(servers=servers(far=far), clock=clock.time) as relay:
+        tools = await relay.tools()
+        far.channels[-1].script["tools/list"] = Error(-32000, BAD)
+        clock.advance(100)
+        framed = await tools["far__search"](q="x")
+    assert framed.failed
+    assert "IGNORE" not in framed.text.partition("<untrusted-data")[0]
+    assert far.of("tools/call") == []
+
+
+async def test_the_name_of_a_guarded_tool_is_not_enough_where_allow_does_not_name_it():
+    one = {"target": Far(), "allow": ["search"]}
+    async with Relay(servers={"far": one}) as relay:
+        search = (await relay.tools())["far__search"]
+        with pytest.raises(NotTrusted, match="does not name add"):
+            search._post.require("add")

@@ -175,6 +175,10 @@ class Funnel:
         """Any other text of the server: its instructions, a question it asks, a message it wants sampled."""
         return self._shown(_Case(kind=kind), lambda: self._one(text))
 
+    def content(self, blocks: Sequence[Any], *, kind: FrameKind) -> Framed:
+        """Content of the server that is no result: the messages of a conversation that it wants a model to go on."""
+        return self._shown(_Case(kind=kind), lambda: gather(blocks, UNSET, limits=self._limits))
+
     def failure(self, error: Exception, *, tool: str | None = None, narrower: Sequence[str] = ()) -> Framed:
         """What a call that has no result came to. Only what the server itself said is inside the frame."""
         told = tell(error)

@@ -10,15 +10,14 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Literal, TypeAlias
 
 import msgspec
-from msgspec import UNSET, Struct
+from msgspec import Struct
 
 from mcprelay.client.elicitation import Elicitation
 from mcprelay.client.sampling import Sampling
 from mcprelay.errors import ProtocolError
 from mcprelay.relay.frame import Framed, Funnel
-from mcprelay.relay.gather import gather
 from mcprelay.relay.settings import ServerSettings
-from mcprelay.types import ElicitResult
+from mcprelay.types import ElicitResult, Text
 
 REFUSED = -1
 """The code with which a question is refused (client/sampling, "Error Handling")."""
@@ -80,13 +79,11 @@ class Askers:
         return (None if elicit is None else on_elicit), (None if sample is None else on_sample)
 
     def _conversation(self, question: Sampling, settings: ServerSettings) -> Framed:
-        blocks: list[Any] = []
+        blocks: list[Any] = [] if not question.system_prompt else [Text(question.system_prompt)]
         for message in question.messages:
             content: Any = message.content
             blocks.extend(content if isinstance(content, list | tuple) else [content])
-        texts = gather(blocks, UNSET, limits=settings.limits).texts if blocks else []
-        words = [question.system_prompt or "", *texts]
-        return self._funnel(settings).text("\n".join(word for word in words if word), kind="question")
+        return self._funnel(settings).content(blocks, kind="question")
 
 
 def _form(question: Elicitation) -> str:

@@ -1,0 +1,144 @@
+"""What the relay decides besides: whose questions are answered, where settings come from, what is recorded."""
+
+import logging
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+import mcprelay.relay as package
+from mcprelay.client.elicitation import Elicitation
+from mcprelay.client.sampling import Sampling
+from mcprelay.errors import ProtocolError
+from mcprelay.relay import DefinitionRefused, Limits, NotTrusted, Relay, SettingWrong, audit
+from mcprelay.relay.budget import Ledger
+from mcprelay.relay.frame import Funnel
+from mcprelay.relay.lock import Lock, save
+from mcprelay.relay.pins import define
+from mcprelay.relay.question import Askers
+from mcprelay.relay.reading import Readings
+from mcprelay.relay.report import Report
+from mcprelay.relay.settings import ServerSettings
+from mcprelay.types import SamplingMessage, Text
+from tests.relay.far import ADD, SEARCH, Far, servers, tool
+
+FAR = ServerSettings(name="far", transport="object", limits=Limits(result_bytes=200))
+
+
+def asked_by(settings, **handlers):
+    def funnel(one):
+        return Funnel(one.name, limits=one.limits, ledger=Ledger())
+
+    return Askers(funnel, elicit=handlers.get("elicit"), sample=handlers.get("sample")).of(settings)
+
+
+def conversation(*texts, system=None):
+    messages = tuple(SamplingMessage(role="user", content=(Text(text),)) for text in texts)
+    return Sampling(messages=messages, max_tokens=5, system_prompt=system)
+
+
+async def test_what_a_server_wants_of_a_model_is_framed_before_anybody_answers():
+    seen = []
+    elicit, sample = asked_by(FAR, sample=lambda asked: seen.append(asked) or "answer")
+    assert elicit is None
+    assert await sample(conversation("OBEY\u202e", system="You are mine.")) == "answer"
+    (asked,) = seen
+    assert asked.kind == "model"
+    assert asked.framed.text.startswith("<untrusted-data")
+    assert "You are mine.\nOBEY" in asked.framed.text
+    sampled = Sampling(messages=(SamplingMessage(role="user", content=Text("one")),), max_tokens=5)
+    assert await sample(sampled) == "answer"
+
+
+@pytest.mark.parametrize("texts", [("x" * 500,), ("x" * 150, "y" * 150)])
+async def test_a_question_that_is_too_large_reaches_nobody(texts):
+    def nobody(_):
+        raise AssertionError
+
+    elicit, sample = asked_by(FAR, elicit=nobody, sample=nobody)
+    with pytest.raises(ProtocolError):
+        await sample(conversation(*texts))
+    assert (await elicit(Elicitation(message="x" * 500))).action == "decline"
+
+
+async def test_a_form_is_shown_with_its_address_and_fields():
+    seen = []
+    elicit, _ = asked_by(FAR, elicit=lambda asked: seen.append(asked) or asked.question.decline())
+    assert (await elicit(Elicitation(message="Go", mode="url", url="https://a.example/"))).action == "decline"
+    assert "https://a.example/" in seen[0].framed.text
+
+
+async def test_files_are_read_with_the_lock_beside_them(tmp_path):
+    served = tmp_path / "served.py"
+    served.write_text(
+        "from mcprelay import Server\ns = Server('s')\n@s.tool\ndef hi() -> str:\n    'Hi.'\n    return 'hi'\ns.run()\n"
+    )
+    (tmp_path / "mcprelay.toml").write_text(
+        f'[servers.s]\ncommand = ["{sys.executable}", "{served}"]\nallow = ["hi"]\ninherit = ["PYTHONPATH"]\n'
+    )
+    save(tmp_path / "mcprelay.lock", Lock().reviewed("s", [], revision=None))
+    async with Relay.load(tmp_path / "mcprelay.toml") as relay:
+        assert repr(relay) == "Relay(s)"
+        tools = await relay.tools()
+        assert [one.tool for one in tools.report().new] == ["hi"]
+    (tmp_path / "mcp.json").write_text('{"mcpServers": {"s": {"command": "nothing"}}}')
+    relay = Relay.load(tmp_path / "mcp.json", lock=None)
+    with pytest.raises(NotTrusted):
+        await relay.tools()
+    assert Relay.load(tmp_path / "mcp.json", allow={"s": ["hi"]})._config.server("s").allow.allows("hi")
+    with pytest.raises(SettingWrong, match="names of servers"):
+        await relay.tools({"command": ["x"]})
+
+
+async def test_instructions_that_cannot_be_had_are_said_in_words():
+    one = {"command": ["/nowhere/at/all"], "instructions": True}
+    async with Relay(servers={"gone": one}) as relay:
+        assert (await relay.instructions("gone")).failed
+
+
+def test_readings_refuse_what_cannot_be_offered_and_keep_so_many():
+    readings = Readings(entries=1)
+    first = readings.of(define(ADD), limits=Limits())
+    assert readings.of(define(ADD), limits=Limits()) is first
+    assert first.required == ("a", "b")
+    assert readings.of(define({**SEARCH, "inputSchema": {}}), limits=Limits()).required == ()
+    assert readings.of(define(ADD), limits=Limits()) is not first
+    with pytest.raises(DefinitionRefused, match="schema_nodes=2"):
+        readings.of(define(ADD), limits=Limits(schema_nodes=2))
+    with pytest.raises(DefinitionRefused, match="no valid schema"):
+        readings.of(define({"name": "x", "inputSchema": {"type": "EVIL"}}), limits=Limits())
+    with pytest.raises(DefinitionRefused, match="definition_bytes"):
+        readings.of(define(ADD), limits=Limits(definition_bytes=5))
+
+
+async def test_a_description_with_a_hidden_name_in_its_schema_is_not_shown():
+    odd = tool("odd", **{"q\u200b": {"type": "string"}})
+    async with Relay(servers=servers(far=Far(odd))) as relay:
+        (one,) = (await relay.tools()).report().excluded
+        assert "cannot see" in one.reason
+
+
+def test_records_go_to_the_present_span_where_there_is_one(monkeypatch, caplog):
+    events = []
+    span = SimpleNamespace(is_recording=lambda: True, add_event=lambda name, facts: events.append((name, facts)))
+    monkeypatch.setitem(sys.modules, "opentelemetry.trace", SimpleNamespace(get_current_span=lambda: span))
+    assert audit.wanted()
+    audit.record("call", server="s", tool="t\x1b", verdict="shown", principal=SimpleNamespace(subject="ann"), size=5)
+    ((name, facts),) = events
+    assert name == "mcprelay.relay"
+    assert facts["mcprelay.principal"] == "ann"
+    assert "\x1b" not in facts["mcprelay.tool"]
+    span.is_recording = lambda: False
+    caplog.set_level(logging.WARNING, logger="mcprelay.relay.audit")
+    assert not audit.wanted()
+    audit.record("call", server="s", tool="t", verdict="shown")
+    monkeypatch.delitem(sys.modules, "opentelemetry.trace")
+    assert not audit.wanted()
+    assert len(events) == 1
+
+
+def test_names_are_loaded_when_they_are_wanted():
+    assert "Relay" in dir(package)
+    with pytest.raises(AttributeError):
+        _ = package.nothing
+    assert str(Report(offered=("a",))) == "offered: 1 tool: a"
