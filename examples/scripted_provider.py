@@ -75,7 +75,7 @@ class Provider:
             ("/v1/messages", self._anthropic),
             ("/v1/responses", self._responses),
             ("/v1/chat/completions", self._chat),
-            (r"/v1beta/models/{call:.+:generateContent}", self._gemini),
+            (r"/{version:v1|v1beta}/models/{call:.+:generateContent}", self._gemini),
         ):
             app.router.add_post(path, self._handler(speak))
         self._runner = web.AppRunner(app)
@@ -224,13 +224,11 @@ class Provider:
             failed = "error" in told
             said = told.get("error", told.get("output", told))
             text = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
-            kinds = tuple(one["inlineData"]["mimeType"] for one in media)
-            kinds += tuple(
-                one["inlineData"]["mimeType"] for one in body["contents"][-1]["parts"] if "inlineData" in one
-            )
+            beside = [one for one in body["contents"][-1]["parts"] if "inlineData" in one]
+            kinds = tuple(_gemini_type(one) for one in (*media, *beside))
             answers[made] = Answer(response["name"], text, failed, kinds)
         declared = [one for tool in body.get("tools", ()) for one in tool["functionDeclarations"]]
-        schemas = {one["name"]: one.get("parametersJsonSchema", one.get("parameters")) for one in declared}
+        schemas = {one["name"]: one.get("parametersJsonSchema") or one["parameters_json_schema"] for one in declared}
         text, calls = self._turn(answers, schemas)
         parts: list[Any] = [{"text": text}] if text else []
         parts += [{"functionCall": {"id": made, "name": c.name, "args": c.arguments}} for made, c in calls]
@@ -267,6 +265,12 @@ def _anthropic_part(part: dict[str, Any]) -> tuple[str, str]:
     allowed = {"image": IMAGES, "document": {"application/pdf"}}.get(part["type"], set())
     must(source["type"] == "base64" and source["media_type"] in allowed, f"{part['type']}: {source.get('media_type')}")
     return source["media_type"], ""
+
+
+def _gemini_type(part: dict[str, Any]) -> str:
+    """Both spellings are the API's, and its SDK uses both."""
+    inline = part.get("inlineData") or part["inline_data"]
+    return inline.get("mimeType") or inline["mime_type"]
 
 
 def _responses_part(part: dict[str, Any]) -> tuple[str, str]:

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Collection
 from typing import TYPE_CHECKING, Any
 
 from pydantic_ai import BinaryContent, Tool, ToolFailed, ToolReturn
+from pydantic_core import SchemaValidator, core_schema
 
 from mcprelay.adapters.attachment import PORTABLE, left_out
 from mcprelay.adapters.offered import form, offered, schema
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from mcprelay.relay.media import Media
     from mcprelay.relay.toolset import ToolSet
     from mcprelay.wire.dialect import Rewritten
+
+_OBJECT = SchemaValidator(core_schema.dict_schema(core_schema.str_schema()))
+"""What else a model gives as arguments, pydantic-ai asks it to correct, in place of failing on it."""
 
 
 def tools(guarded: ToolSet, *, carried: Collection[str] = PORTABLE) -> list[Tool[Any]]:
@@ -30,7 +34,9 @@ def tools(guarded: ToolSet, *, carried: Collection[str] = PORTABLE) -> list[Tool
     for tool in offered(guarded):
         shown = form(tool, plain)
         function = _function(tool, shown, carried)
-        made.append(Tool.from_schema(function, tool.name, tool.description, json_schema=schema(shown), takes_ctx=False))
+        one = Tool.from_schema(function, tool.name, tool.description, json_schema=schema(shown), takes_ctx=False)
+        one.function_schema.validator = _OBJECT
+        made.append(one)
     return made
 
 
