@@ -142,3 +142,41 @@ def test_names_are_loaded_when_they_are_wanted():
     with pytest.raises(AttributeError):
         _ = package.nothing
     assert str(Report(offered=("a",))) == "offered: 1 tool: a"
+
+
+async def test_what_the_client_itself_cannot_send_is_a_sentence_for_the_model():
+    far = Far()
+    async with Relay(servers=servers(far=far)) as relay:
+        search = (await relay.tools())["far__search"]
+        station = await search._post.station()
+
+        async def refusing(*_):
+            raise SettingWrong("a header cannot carry it")
+
+        station.call = refusing
+        framed = await search(q="x")
+        assert (framed.withheld, framed.failed) == ("arguments", True)
+
+
+async def test_every_left_out_tool_is_in_the_record(caplog):
+    caplog.set_level(logging.INFO, logger="mcprelay.relay.audit")
+    changed = {**SEARCH, "description": "Other."}
+    one = {"target": Far(changed, ADD), "allow": ["search", "gone", "add"]}
+    async with Relay(servers={"far": one}, lock=Lock().reviewed("far", [define(SEARCH)], revision=None)) as relay:
+        await relay.tools()
+    told = {(record.audit["tool"], record.audit["verdict"]) for record in caplog.records}
+    assert told == {("search", "definition_changed"), ("gone", "missing"), ("add", "new")}
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"target": object()}, "whose connect"),
+        ({"url": "https://a.example/", "auth": "oauth", "token": "t"}, "stands beside token"),
+        ({"target": Far(), "token": "t"}, "an object of this process has none"),
+        ({"command": ["x"], "auth": "oauth"}, "stdio has no requests"),
+    ],
+)
+def test_settings_that_contradict_each_other_are_told(settings, sentence):
+    with pytest.raises(SettingWrong, match=sentence):
+        Relay(servers={"far": settings})
