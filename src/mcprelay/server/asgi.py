@@ -226,7 +226,14 @@ class App:
             principal = found
         if not self._server.started:
             await self._server.start()
-        return Arrival(scope, head, receive, send, principal=principal, load=self.here().load)
+        arrival = Arrival(scope, head, receive, send, principal=principal, load=self.here().load)
+        if self._server.builder is not None:
+            state = await self._server.builder.state(arrival(), principal)
+            if isinstance(state, Refusal):
+                await respond(send, state)
+                return None
+            arrival.state = state
+        return arrival
 
     async def _post(self, arrival: Arrival) -> Exchange | None:
         """Read a message to the MCP endpoint and carry it out, unless it asks for a stream of changes, which does not
@@ -281,7 +288,15 @@ class App:
         """Answer one request. Hanging up is its cancellation."""
         link = ExchangeLink(arrival, self._pace)
         call = Call(
-            work.revision, work.id, work.method, work.params, work.raw, link, principal=arrival.principal, http=arrival
+            work.revision,
+            work.id,
+            work.method,
+            work.params,
+            work.raw,
+            link,
+            principal=arrival.principal,
+            http=arrival,
+            state=arrival.state,
         )
         task = asyncio.current_task()
         assert task is not None, "ASGI applications run in tasks"  # noqa: S101 - asyncio's promise

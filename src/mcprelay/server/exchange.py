@@ -52,9 +52,13 @@ class Load:
 
 
 class Arrival:
-    """One admitted HTTP request. Called, it is the `HttpRequest` that handlers see, made when one looks."""
+    """One admitted HTTP request. Called, it is the `HttpRequest` that handlers see, made when one looks.
 
-    __slots__ = ("_load", "_state", "head", "principal", "receive", "scope", "send")
+    Attributes:
+        state: What `Server(context=…)` made for it.
+    """
+
+    __slots__ = ("_load", "_state", "head", "principal", "receive", "scope", "send", "state")
 
     def __init__(
         self, scope: Scope, head: Head, receive: Receive, send: Send, *, principal: Principal | None, load: Load
@@ -64,6 +68,7 @@ class Arrival:
         self.principal = principal
         self.receive = receive
         self.send = send
+        self.state: Any = None
         self._load = load
         self._state = ""
 

@@ -146,7 +146,7 @@ class SsePair:
             await talking
 
     async def _talk(self, channel: PairChannel, stream: Stream, arrival: Arrival) -> None:
-        connection = Connection(self._server, channel, principal=arrival.principal, http=arrival)
+        connection = Connection(self._server, channel, principal=arrival.principal, http=arrival, state=arrival.state)
         try:
             await connection.serve()
         finally:

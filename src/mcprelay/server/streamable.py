@@ -107,7 +107,9 @@ class Streamable:
             return
         revision = self._server.served[session.revision]
         link = _Mute()
-        call = handshake.decoded(request, revision, link, session=session, principal=arrival.principal, http=arrival)
+        call = handshake.decoded(
+            request, revision, link, session=session, principal=arrival.principal, http=arrival, state=arrival.state
+        )
         answer = call if isinstance(call, Answer) else await self._server.dispatcher.handle(call)
         if answer.code or not session_id:
             await arrival.answer(answer.message if session_id or answer.code else _without_changes(answer.message))
@@ -231,7 +233,9 @@ class Streamable:
         if not session.id and event.method in _OF_SESSIONS:
             why = f"Method not found: {event.method} is for a session"
             return handshake.refusal(event, revision, Fault.METHOD_NOT_FOUND, why)
-        return handshake.decoded(event, revision, link, session=session, principal=arrival.principal, http=arrival)
+        return handshake.decoded(
+            event, revision, link, session=session, principal=arrival.principal, http=arrival, state=arrival.state
+        )
 
     # --- batches
 
