@@ -517,6 +517,29 @@ async def test_nothing_is_repeated_unless_it_was_not_sent_or_the_caller_allows_i
             ]
 
 
+async def test_what_an_earlier_attempt_sent_counts_when_the_last_one_sends_nothing():
+    async def respond(exchange):
+        http._server.close()
+        exchange.cut()
+
+    async with ScriptedHttp(respond) as http, fresh(http.url, retry=Retry(attempts=2, backoff=0)) as client:
+        error = await failure_of(client.call_tool("charge", idempotency_key="k1"))
+        assert type(error) is ConnectFailed
+        assert error.evidence is Evidence.MAYBE_SENT
+        assert "had been sent before" in str(error)
+
+
+async def test_what_an_earlier_round_sent_counts_when_the_time_is_over_between_two():
+    async def respond(exchange):
+        await exchange.result({"resultType": "input_required", "requestState": "later"})
+
+    async with ScriptedHttp(respond) as http, fresh(http.url) as client:
+        error = await failure_of(client.call_tool("charge", timeout=0.3))
+        assert type(error) is DeadlineExceeded
+        assert error.evidence is Evidence.MAYBE_SENT
+        assert "nothing was sent" not in str(error)
+
+
 def test_a_client_can_be_made_without_a_loop():
     assert repr(Client(["server", "--secret", "x"])) == "Client('server')"
 

@@ -120,10 +120,12 @@ class Caller:
                 return await link.call(call)
             except CallFailed as error:
                 if retry is None or attempt >= retry.attempts or not retry.allows(error, idempotent=call.idempotent):
-                    raise (failure.sent_before(error) if sent else error)
+                    failure.note_sent(error, before=sent)
+                    raise
                 wait = retry.wait(attempt, error)
                 if call.deadline is not None and asyncio.get_running_loop().time() + wait >= call.deadline:
-                    raise (failure.sent_before(error) if sent else error)
+                    failure.note_sent(error, before=sent)
+                    raise
                 sent = sent or error.evidence is Evidence.MAYBE_SENT
             attempt += 1
             await asyncio.sleep(wait)
@@ -244,7 +246,10 @@ class Caller:
         }
         try:
             await asyncio.wait(tasks.values(), return_when=asyncio.FIRST_EXCEPTION)
-            for task in tasks.values():
+            for key, task in tasks.items():
+                if task.cancelled():
+                    method = requests[key].method
+                    raise CallFailed(f"the handler of {method} was cancelled", evidence=Evidence.ANSWERED)
                 if task.done():
                     task.result()
             return {key: Raw(task.result()) for key, task in tasks.items()}

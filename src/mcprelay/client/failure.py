@@ -65,13 +65,12 @@ def expired(call: Call | None, evidence: Evidence) -> DeadlineExceeded:
     return DeadlineExceeded(reason, evidence=evidence, **known(call))
 
 
-def sent_before(error: CallFailed) -> CallFailed:
-    """The same failure, of a call that an earlier round or attempt had sent: what is known of the last one is less."""
-    if error.evidence is Evidence.NOT_SENT:
+def note_sent(error: CallFailed, *, before: bool) -> None:
+    """Say that an earlier round or attempt had sent the call, although the last one sent nothing."""
+    if before and error.evidence is Evidence.NOT_SENT:
         error.evidence = Evidence.MAYBE_SENT
         reason = str(error).removesuffix(f"; {_ADVICE[Evidence.NOT_SENT]}")
         error.args = (f"{reason}; but it had been sent before, and {_ADVICE[Evidence.MAYBE_SENT]}",)
-    return error
 
 
 def lost(call: Call | None, evidence: Evidence, reason: str, **process: Any) -> ConnectionLost:
