@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from mcprelay import (
+    CallFailed,
     CallLimitExceeded,
     ClientCapabilities,
     ConfigurationError,
@@ -270,6 +271,17 @@ async def test_what_a_handler_raises_goes_through_and_the_others_are_ended():
         with pytest.raises(ZeroDivisionError, match="mine"):
             await calling
         assert ended.is_set()
+
+
+async def test_a_handler_that_is_cancelled_is_no_cancelled_caller():
+    async def elicit(question):
+        raise asyncio.CancelledError
+
+    async with connected(on_elicit=elicit) as (client, channel):
+        calling = asyncio.ensure_future(client.call_tool("book"))
+        channel.reply(await channel.expect("tools/call"), asked({"e": ELICIT}))
+        with pytest.raises(CallFailed, match="was cancelled"):
+            await calling
 
 
 async def test_a_default_deadline_begins_anew_with_each_round_and_one_that_was_given_does_not():

@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from mcprelay.client import failure
+from mcprelay.client.deadline import is_cancelled
 from mcprelay.errors import CallFailed, Evidence, LocalFault
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ class Connection:
             async with limit:
                 return await asyncio.shield(opening)
         except asyncio.CancelledError:
-            if opening.cancelled() and not _is_cancelled():
+            if opening.cancelled() and not is_cancelled():
                 raise failure.unconnected(call, "the client was closed while it connected") from None
             await self._give_up(opening)
             raise
@@ -151,9 +152,3 @@ def _seen(task: asyncio.Task[Link]) -> None:
     """Whoever waited may have given up: that the task failed is no news then."""
     if not task.cancelled():
         task.exception()
-
-
-def _is_cancelled() -> bool:
-    """Whether the task that runs is being cancelled itself."""
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0

@@ -90,3 +90,9 @@ class Scope:
         others = task.uncancel() > self._cancelling
         if kind is asyncio.CancelledError and not others and self.reason is not None:
             raise self.reason from None
+
+
+def is_cancelled() -> bool:
+    """Whether the task that runs is being cancelled itself, and not only what it waits for."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

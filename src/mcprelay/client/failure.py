@@ -106,7 +106,10 @@ def invalid(call: Call | None, reason: str, excerpt: bytes | str = b"") -> Respo
 
 def remote(call: Call, error: ErrorObject) -> RemoteError:
     """The server answered with an error."""
-    data = None if error.data is UNSET else msgspec.json.decode(error.data)
+    try:
+        data = None if error.data is UNSET else msgspec.json.decode(error.data)
+    except msgspec.DecodeError:  # a number that is too large, or no UTF-8: the error counts all the same
+        data = None
     return RemoteError(error.code, error.message, data, **known(call))
 
 

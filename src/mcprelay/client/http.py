@@ -251,7 +251,7 @@ def _inflater(encoding: str) -> Any:
 
 def _inflate(inflater: Any, chunk: bytes) -> Any:
     """Pieces of bounded size, so that a small body cannot become a large one at once."""
-    while chunk:
+    while chunk and not inflater.eof:  # zlib keeps whatever comes after the end, without a bound
         piece = inflater.decompress(chunk, _PIECE)
         if piece:
             yield piece

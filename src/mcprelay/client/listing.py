@@ -131,6 +131,7 @@ class Walk(Generic[T]):
         self._warnings: list[str] = []
         self._excluded: list[Excluded] = []
         self._pages = 0
+        self._met = 0  # items that came, also those that were left out
 
     def __await__(self) -> Generator[Any, None, Listing[T]]:
         return self._all().__await__()
@@ -167,8 +168,11 @@ class Walk(Generic[T]):
             result, call = await self._page(cursor)
             page = self._read(result, call)
             self._pages += 1
-            fresh = self._take(getattr(page, _FIELD[self._kind.member]))
-            if len(self._items) > self._settings.list_items:
+            raws = getattr(page, _FIELD[self._kind.member])
+            room = self._settings.list_items - self._met
+            self._met += len(raws)
+            fresh = self._take(raws[: int(room)] if len(raws) > room else raws)
+            if len(raws) > room:
                 raise self._over("list_items", self._settings.list_items)
             yield fresh
             cursor = page.next_cursor

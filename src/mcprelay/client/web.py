@@ -15,7 +15,7 @@ from msgspec import Raw
 from mcprelay.client import failure, handshake, ladder
 from mcprelay.client.call import Call
 from mcprelay.client.courier import Courier, Refusal
-from mcprelay.client.deadline import Scope
+from mcprelay.client.deadline import Scope, is_cancelled
 from mcprelay.client.link import Link
 from mcprelay.client.progress import logger
 from mcprelay.client.stream import Reading
@@ -112,6 +112,10 @@ class Web(Link):
         try:
             async with limit:
                 await asyncio.shield(joint)
+        except asyncio.CancelledError:
+            if joint.cancelled() and not is_cancelled():
+                raise failure.lost(call, Evidence.NOT_SENT, "the client was closed") from None
+            raise
         except TimeoutError as error:
             if limit.expired():
                 raise failure.expired(call, Evidence.NOT_SENT) from None
@@ -215,6 +219,8 @@ class Web(Link):
             with scope:
                 return await reading.of(request)
         except asyncio.CancelledError as error:
+            if not is_cancelled():  # not ours and not the caller's: an HTTP client may be anybody's
+                raise failure.lost(call, self._evidence(call), "the HTTP client gave up") from error
             error.add_note(f"{failure.what(call)} was cancelled by its caller: {self._evidence(call)}")
             self._give_up(call, pending, "the caller gave up")
             raise
