@@ -5,7 +5,6 @@ Nothing else may: whatever no rule takes away must be equal.
 
 import json
 import re
-from functools import partial
 
 EMPTY = {
     "tools/list": {"tools": []},
@@ -24,7 +23,7 @@ def normalize(case, answer, error=None):
     |           | unknown then |
     | `readable` | PHP prints JSON inside texts over several lines, and 5.0 as 5; the value is what counts |
     | `unstamped` | the fixtures name what differs from run to run: times, generated ids |
-    | `unspoken` | `isError: false` and an empty `required` are what their absence means too |
+    | `unspoken` | PHP sends `isError: false`, which is what its absence means |
     | `closed` | we refuse unknown arguments, and publish `additionalProperties: false` for it; PHP lets them pass |
     | `nullable` | PHP writes `type: [null, string]`, in no fixed order; we write `anyOf` with null |
     | `inferred` | we make output schemas and structured content from return types, and describe a prompt's result by |
@@ -77,11 +76,7 @@ def shortest(digits):
 
 
 def unspoken(value):
-    return {
-        key: item
-        for key, item in value.items()
-        if not (key == "isError" and item is False) and not (key == "required" and item == [])
-    }
+    return {key: item for key, item in value.items() if not (key == "isError" and item is False)}
 
 
 def closed(value):
@@ -104,13 +99,12 @@ def inferred(expected, answer):
         if key in answer and key not in expected:
             answer = {name: item for name, item in answer.items() if name != key}
     if "tools" in answer:
-        without = {tool["name"] for tool in expected["tools"] if "outputSchema" not in tool}
-        strip = partial(_without_output, without)
-        answer = {**answer, "tools": [strip(tool) for tool in answer["tools"]]}
+        silent = {tool["name"] for tool in expected["tools"] if "outputSchema" not in tool}
+        answer = {**answer, "tools": [without_output(tool, silent) for tool in answer["tools"]]}
     return answer
 
 
-def _without_output(names, tool):
+def without_output(tool, names):
     return {key: item for key, item in tool.items() if key != "outputSchema" or tool["name"] not in names}
 
 
