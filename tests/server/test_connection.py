@@ -344,3 +344,28 @@ async def test_the_reason_of_a_cancellation_is_logged(caplog: pytest.LogCaptureF
         await client.hear()
     assert "the cat is hungry" in caplog.text
     await client.channel.aclose()
+
+
+class Unheard(BaseException):
+    """What no `except Exception` catches."""
+
+
+@pytest.mark.parametrize("raised", [SystemExit(3), asyncio.CancelledError(), Unheard()])
+@pytest.mark.parametrize("threaded", [False, True])
+async def test_whatever_a_handler_raises_is_answered_and_the_server_serves_on(
+    raised: BaseException, threaded: bool
+) -> None:
+    server = build()
+
+    async def leave() -> str:
+        raise raised
+
+    def leave_in_a_thread() -> str:
+        raise raised
+
+    server.add_tool(leave_in_a_thread if threaded else leave, name="leave")
+    client = Client(server, HANDSHAKE[0])
+    await client.initialize()
+
+    assert "error" in await client.ask("tools/call", {"name": "leave", "arguments": {}}, id=2)
+    assert "result" in await client.ask("tools/call", {"name": "add", "arguments": {"a": 1, "b": 2}}, id=3)

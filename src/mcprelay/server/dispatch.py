@@ -151,15 +151,19 @@ class Dispatcher:
         return await self._routes[name](call)
 
     async def handle(self, call: Call) -> Answer:
-        """The answer to a call. Raises nothing but `asyncio.CancelledError`."""
+        """The answer to a call. Raises nothing but what ends the task or the process from outside."""
         if (self._events.observers or self._events.logged(INFO)) and not call.observed:
             return await observed(self._events, call, self.handle)
         try:
             outcome = await self.chain(call)
             result = outcome if type(outcome) is bytes else self._encode(call.revision, outcome)
-        except asyncio.CancelledError:
+        except (GeneratorExit, KeyboardInterrupt):
             raise
-        except Exception as error:  # noqa: BLE001 - whatever a handler raises, the client is owed an answer
+        except BaseException as error:
+            task = asyncio.current_task()
+            if isinstance(error, asyncio.CancelledError) and (call.cancelled or task is None or task.cancelling()):
+                raise
+            # Also what awaited something else that was cancelled, or called sys.exit(): the client is owed an answer.
             return self._failed(call, error)
         return Answer(jsonrpc.response(call.id, result))
 
@@ -194,7 +198,7 @@ class Dispatcher:
         ttl = self._server.ttl_ms if result.ttl_ms is None else result.ttl_ms
         return msgspec.structs.replace(result, ttl_ms=ttl, cache_scope=result.cache_scope or self._server.cache_scope)
 
-    def _failed(self, call: Call, error: Exception) -> Answer:
+    def _failed(self, call: Call, error: BaseException) -> Answer:
         revision = call.revision
         data = None
         if isinstance(error, ToolError) and call.method.name == "tools/call":  # raised by middleware
