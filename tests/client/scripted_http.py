@@ -144,6 +144,7 @@ class ScriptedHttp:
         self.exchanges: list[Exchange] = []
         self.connections = 0
         self.failures: list[BaseException] = []
+        self._news = asyncio.Event()
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -159,6 +160,13 @@ class ScriptedHttp:
             raise RuntimeError("enter the server first")
         port: int = self._server.sockets[0].getsockname()[1]
         return port
+
+    async def came(self, count: int = 1, *, of: str | None = None) -> None:
+        """Wait until so many requests came, of a JSON-RPC method if one is given."""
+        async with asyncio.timeout(10):
+            while (len(self.exchanges) if of is None else self.methods.count(of)) < count:
+                self._news.clear()
+                await self._news.wait()
 
     @property
     def methods(self) -> list[str]:
@@ -192,6 +200,7 @@ class ScriptedHttp:
                 return
             while (exchange := await _read(reader, writer)) is not None:
                 self.exchanges.append(exchange)
+                self._news.set()
                 await self._respond(exchange)
                 if exchange.cut_off:
                     return

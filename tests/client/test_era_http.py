@@ -329,8 +329,7 @@ async def test_cancelling_in_the_handshake_era_is_a_notice_because_a_closed_stre
     async with ScriptedHttp(respond) as http:
         async with fresh(http.url, revision=LEGACY) as client:
             calling = asyncio.ensure_future(client.call_tool("slow"))
-            while "tools/call" not in http.methods:
-                await asyncio.sleep(0.001)
+            await http.came(of="tools/call")
             calling.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await calling

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import itertools
 import socket
 import sys
 import textwrap
@@ -115,8 +116,7 @@ async def test_a_call_that_waits_for_a_connection_has_sent_nothing():
     async with ScriptedHttp(respond) as http:
         async with fresh(http.url, connections=1) as client:
             first = asyncio.ensure_future(client.call_tool("slow"))
-            while not http.exchanges:
-                await asyncio.sleep(0.001)
+            await http.came()
             error = await failure_of(client.call_tool("charge", timeout=0.05))
             assert error.evidence is Evidence.NOT_SENT
             await cancelled(first)
@@ -193,11 +193,11 @@ async def test_the_deadline_passes_or_the_caller_gives_up_after_the_request(said
             assert isinstance(error, TimeoutError)
             assert error.evidence is Evidence.MAYBE_SENT
             calling = asyncio.ensure_future(client.call_tool("charge"))
-            while len(http.exchanges) < 2:
-                await asyncio.sleep(0.001)
+            await http.came(2)
             assert "maybe sent" in await cancelled(calling)
-            while len(left) < 2:  # a closed connection is the cancellation in this era
-                await asyncio.sleep(0.001)
+            async with asyncio.timeout(5):
+                while len(left) < 2:  # noqa: ASYNC110 - a closed connection is the cancellation in this era
+                    await asyncio.sleep(0.001)
 
 
 async def test_a_deadline_that_has_passed_sends_nothing():
@@ -215,8 +215,7 @@ async def test_closing_the_client_fails_the_calls_that_wait():
     async with ScriptedHttp(respond) as http:
         client = await fresh(http.url).connect()
         calling = asyncio.ensure_future(client.call_tool("slow"))
-        while not http.exchanges:
-            await asyncio.sleep(0.001)
+        await http.came()
         await client.aclose()
         error = await failure_of(calling)
         assert type(error) is ConnectionLost
@@ -245,6 +244,7 @@ async def test_a_body_over_the_limit_is_told_while_it_is_read(encoding):
             error = await failure_of(client.call_tool("charge"))
         assert isinstance(error, CallLimitExceeded)
         assert error.limit == "response_bytes"
+        assert "response_bytes=1048576" in str(error)
         assert http.exchanges[0].headers["accept-encoding"] == "identity"
 
 
@@ -259,6 +259,41 @@ async def test_a_compressed_answer_that_was_not_asked_for_is_read_all_the_same()
 
     async with ScriptedHttp(respond) as http, fresh(http.url) as client:
         assert (await client.call_tool("x")).value == "ok"
+
+
+async def test_what_follows_a_compressed_answer_is_not_kept():
+    import gzip
+    import json
+    import tracemalloc
+
+    async def respond(exchange):
+        message = {"jsonrpc": "2.0", "id": exchange.message["id"], "result": tool_result()}
+        fields = {"content-type": "application/json", "content-encoding": "gzip", "transfer-encoding": "chunked"}
+        await exchange.head(200, fields)
+        await exchange.chunk(gzip.compress(json.dumps(message).encode()))
+        for _ in range(32):
+            await exchange.chunk(b"x" * MIB)
+        await exchange.end()
+
+    async with ScriptedHttp(respond) as http, fresh(http.url) as client:
+        tracemalloc.start()
+        try:
+            assert (await client.call_tool("x")).value == "ok"
+            assert tracemalloc.get_traced_memory()[1] < 16 * MIB
+        finally:
+            tracemalloc.stop()
+
+
+@pytest.mark.parametrize("data", [b"1e999", b'"\xff"', b"9" * 5000])
+async def test_an_error_whose_data_cannot_be_read_is_an_error_all_the_same(data):
+    async def respond(exchange):
+        error = b'{"jsonrpc":"2.0","id":%d,"error":{"code":7,"message":"no","data":%b}}'
+        await exchange.reply(200, error % (exchange.message["id"], data), headers={"content-type": "application/json"})
+
+    async with ScriptedHttp(respond) as http, fresh(http.url) as client:
+        error = await failure_of(client.call_tool("x"))
+        assert error.evidence is Evidence.ANSWERED
+        assert (error.code, error.data) == (7, None)
 
 
 # --- a channel
@@ -398,7 +433,7 @@ async def test_request_ids_cannot_be_guessed():
             ids.append(request["id"])
             channel.reply(request, tool_result())
             await calling
-    steps = {b - a for a, b in zip(ids, ids[1:], strict=False)}
+    steps = {b - a for a, b in itertools.pairwise(ids)}
     assert len(steps) == 49
     assert all(0 <= number < 2**53 for number in ids)
 
@@ -454,7 +489,7 @@ async def test_a_child_that_exits_in_the_middle_of_a_call():
 async def test_a_child_that_is_dead_before_the_call_is_started_again():
     async with child("sys.exit(4)") as client:
         link = client._connection.current
-        while link.alive:
+        while link.alive:  # noqa: ASYNC110 - a process ends when it ends
             await asyncio.sleep(0.001)
         error = await failure_of(client.call_tool("charge"))  # the next child is no better
         assert error.evidence in (Evidence.NOT_SENT, Evidence.MAYBE_SENT)

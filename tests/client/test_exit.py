@@ -5,6 +5,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from pathlib import Path
 
 import pytest
 
@@ -37,7 +38,8 @@ def run(body, ending, tmp_path):
     ).replace("ENDING", ending or "pass")
     script = script.replace("SERVER", repr(body)).replace("FOLDER", repr(str(tmp_path)))
     environment = {**os.environ, "PYTHONWARNINGS": "error"}
-    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, env=environment)
+    command = [sys.executable, "-c", script]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment, check=False)
 
 
 def alive(pid):
@@ -45,8 +47,7 @@ def alive(pid):
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    with open(f"/proc/{pid}/stat") as file:
-        return file.read().rpartition(")")[2].split()[0] != "Z"
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
 
 
 @pytest.mark.parametrize("ending", ENDS.values(), ids=ENDS.keys())
@@ -68,7 +69,7 @@ def test_a_command_gets_its_environment_and_its_folder(tmp_path):
         for line in sys.stdin:
             message = json.loads(line)
             found = {"cwd": os.getcwd(), "set": os.environ.get("SET_BY_TEST"), "kept": "SECRET_OF_TEST" in os.environ}
-            result = {"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {}, "structuredContent": found}
+            result = {"supportedVersions": ["2026-07-28"], "capabilities": {}, "structuredContent": found}
             print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
         """
     )

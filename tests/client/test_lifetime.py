@@ -5,6 +5,7 @@ import gc
 import os
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -165,7 +166,8 @@ async def test_a_silent_server_is_remembered_for_the_next_connection():
         for line in sys.stdin:
             message = json.loads(line)
             if message["method"] == "initialize":
-                result = {"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {"name": "o", "version": "1"}}
+                info = {"name": "o", "version": "1"}
+                result = {"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": info}
                 print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
         """
     )
@@ -246,23 +248,20 @@ async def test_cancellations_and_cuts_leave_no_task_descriptor_or_debt_behind():
 
 def children():
     """The processes that this one started and that are still there."""
-    path = f"/proc/{os.getpid()}/task/{os.getpid()}/children"
-    if not os.path.exists(path):
-        return []
-    with open(path) as file:
-        return [pid for pid in file.read().split() if "Z" not in _state(pid)]
+    path = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children")
+    return [pid for pid in path.read_text().split() if _state(pid) != "Z"] if path.exists() else []
 
 
 def _state(pid):
     try:
-        with open(f"/proc/{pid}/stat") as file:
-            return file.read().rpartition(")")[2].split()[0]
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
         return "Z"
 
 
 def descriptors():
-    return len(os.listdir("/proc/self/fd")) if os.path.exists("/proc/self/fd") else 0
+    path = Path("/proc/self/fd")
+    return len(list(path.iterdir())) if path.exists() else 0
 
 
 @pytest.mark.parametrize(
@@ -279,7 +278,7 @@ def descriptors():
         (7, {}, "address"),
         ("http://host/mcp", {"auth": "secret"}, "plain HTTP"),
         ("http://host/mcp", {"headers": {"X-Api-Key": "secret"}}, "plain HTTP"),
-        ("http://host/mcp", {"headers": lambda: {}}, "plain HTTP"),
+        ("http://host/mcp", {"headers": dict}, "plain HTTP"),
         ("https://host/mcp", {"headers": {"Mcp-Session-Id": "x"}}, "protocol's own"),
         ("https://host/mcp", {"headers": {"content-TYPE": "x"}}, "protocol's own"),
         ("https://host/mcp", {"headers": {"X": "a\r\nY: b"}}, "printable"),
@@ -295,9 +294,11 @@ def descriptors():
     ],
 )
 def test_what_cannot_be_is_said_when_the_client_is_made(target, options, said):
+    def connect():
+        asyncio.run(Client(target, **options).connect())
+
     with pytest.raises(ConfigurationError, match=said):
-        client = Client(target, **options)
-        asyncio.run(client.connect())
+        connect()
 
 
 def test_a_secret_is_in_no_repr():
@@ -315,7 +316,7 @@ def test_a_contract_has_a_name(name):
 async def test_a_call_on_a_dead_channel_fails_at_once():
     async with connected() as (client, channel):
         channel.end()
-        while client._connection.current.alive:
+        while client._connection.current.alive:  # noqa: ASYNC110 - it takes some turns of the loop
             await asyncio.sleep(0)
         with pytest.raises(CallFailed) as caught:
             await client.call_tool("x")
@@ -337,7 +338,7 @@ async def test_a_factory_of_channels_is_asked_again_after_a_loss():
     first.reply(await first.expect("server/discover"), DISCOVERED)
     await connecting
     first.end()
-    while client._connection.current.alive:
+    while client._connection.current.alive:  # noqa: ASYNC110 - it takes some turns of the loop
         await asyncio.sleep(0)
     calling = asyncio.ensure_future(client.call_tool("x"))
     second = await made.get()

@@ -85,6 +85,13 @@ async def test_pages_and_items_are_bounded_and_what_was_read_is_kept(limits, nam
     assert [tool.name for tool in caught.value.partial][:2] == ["a", "b"]
 
 
+@pytest.mark.parametrize("name", ["a", 7])
+async def test_items_that_are_left_out_count_so_that_they_are_no_way_around_the_bound(name, caplog):
+    with pytest.raises(CallLimitExceeded, match="list_items=5"):
+        await listed([page(*[{"name": name, "inputSchema": SCHEMA}] * 1000)], list_items=5)
+    assert len(caplog.records) <= 5
+
+
 async def test_a_page_that_fails_says_what_was_read_before():
     async with connected() as (client, channel):
         listing = asyncio.ensure_future(client.list_tools()._all())

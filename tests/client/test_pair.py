@@ -64,8 +64,7 @@ async def test_calls_that_wait_fail_when_the_stream_ends_and_the_next_call_opens
         await client.call_tool("echo", {"text": "a"})
         pair.answer = lambda exchange: asyncio.sleep(0)
         waiting = asyncio.ensure_future(client.call_tool("echo", {"text": "b"}))
-        while http.methods.count("tools/call") < 3:
-            await asyncio.sleep(0.001)
+        await http.came(3, of="tools/call")
         pair.stream.cut()
         with pytest.raises(CallFailed) as caught:
             await waiting

@@ -52,8 +52,7 @@ async def test_clients_that_are_busy_are_not_closed():
     async with ScriptedHttp(slow) as http, ClientPool(clients=1) as pool:
         one = await pool.get(http.url)
         calling = asyncio.ensure_future(one.call_tool("x"))
-        while not http.exchanges:
-            await asyncio.sleep(0.001)
+        await http.came()
         with pytest.raises(LimitExceeded, match="clients=1"):
             await pool.get(http.url, auth="other")
         gate.set()

@@ -130,8 +130,9 @@ async def test_the_connection_of_a_stream_whose_end_comes_late_is_used_again():
         async with fresh(http.url) as client:
             for _ in range(3):
                 await client.call_tool("x")
-                while client._target and any(client._connection.current.courier.sender._draining):
-                    await asyncio.sleep(0)
+                draining = client._connection.current.courier.sender._draining
+                while draining:
+                    await asyncio.wait(draining)
         assert http.connections == 1
 
 

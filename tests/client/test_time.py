@@ -70,7 +70,7 @@ async def test_for_ever_is_a_time_too():
 
 
 async def test_a_thousand_deadlines_are_one_timer():
-    async with connected() as (client, channel):
+    async with connected() as (client, _):
         calls = [asyncio.ensure_future(client.call_tool("x", timeout=0.05 + n / 10_000)) for n in range(1000)]
         outcomes = await asyncio.gather(*calls, return_exceptions=True)
         assert all(isinstance(outcome, DeadlineExceeded) for outcome in outcomes)

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from mcprelay.client import failure
-from mcprelay.client.deadline import Watch
+from mcprelay.client.deadline import Watch, is_cancelled
 from mcprelay.client.face import Face
 from mcprelay.client.progress import LogMessage, Progress, logger
 from mcprelay.core.peer import Called, Cancelled, Event, Expired, Notified, Peer
@@ -296,18 +296,23 @@ class Link:
         try:
             answer = self.peer.answer(event.id, await self.party.handlers.answer(event.method, event.params))
         except asyncio.CancelledError:
-            self.peer.settle(event.id, b"")
-            raise
+            if is_cancelled():
+                self.peer.settle(event.id, b"")
+                raise
+            answer = self._unanswerable(event)
         except ProtocolError as error:
             answer = self.peer.settle(event.id, jsonrpc.refusal(event.id, error.code, error.message, error.data))
         except Exception:  # noqa: BLE001 - it is the user's, and the server must not wait for ever
             logger.exception("the handler of %s failed", event.method)
-            refusal = jsonrpc.refusal(event.id, jsonrpc.INTERNAL_ERROR, "The client could not answer")
-            answer = self.peer.settle(event.id, refusal)
+            answer = self._unanswerable(event)
         finally:
             self.release()
         if answer:
             await self.tell(answer)
+
+    def _unanswerable(self, event: Called) -> bytes:
+        refusal = jsonrpc.refusal(event.id, jsonrpc.INTERNAL_ERROR, "The client could not answer")
+        return self.peer.settle(event.id, refusal)
 
     def hold(self) -> None:
         """A person may be asked: default deadlines stand still meanwhile, because it is us who are waited for."""
