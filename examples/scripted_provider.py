@@ -128,15 +128,20 @@ class Provider:
             if block["type"] == "tool_result":
                 name = self._pending.get(block["tool_use_id"], "")
                 parts = [_anthropic_part(part) for part in _blocks(block.get("content", ""))]
-                answers[block["tool_use_id"]] = _answer(name, parts, block.get("is_error", False))
+                answers[block["tool_use_id"]] = _answer(name, parts, failed=block.get("is_error", False))
         for tool in body.get("tools", ()):
             must(tool["input_schema"].get("type") == "object", "tools.input_schema.type: must be object")
         text, calls = self._turn(answers, {tool["name"]: tool["input_schema"] for tool in body.get("tools", ())})
         content: list[Any] = [{"type": "text", "text": text}] if text else []
         content += [{"type": "tool_use", "id": made, "name": c.name, "input": c.arguments} for made, c in calls]
         return {
-            **{"id": "msg_1", "type": "message", "role": "assistant", "model": body["model"], "content": content},
-            **{"stop_reason": "tool_use" if calls else "end_turn", "stop_sequence": None},
+            "id": "msg_1",
+            "type": "message",
+            "role": "assistant",
+            "model": body["model"],
+            "content": content,
+            "stop_reason": "tool_use" if calls else "end_turn",
+            "stop_sequence": None,
             "usage": {"input_tokens": 1, "output_tokens": 1},
         }
 
@@ -148,7 +153,7 @@ class Provider:
         for item in items:
             if item.get("type") == "function_call_output" and item["call_id"] in self._pending:
                 parts = [_responses_part(part) for part in _blocks(item["output"])]
-                answers[item["call_id"]] = _answer(self._pending[item["call_id"]], parts, None)
+                answers[item["call_id"]] = _answer(self._pending[item["call_id"]], parts, failed=None)
         called = {item["call_id"] for item in items if item.get("type") == "function_call"}
         must(called >= set(answers), "No tool call found for function call output")
         for tool in body.get("tools", ()):
@@ -167,8 +172,15 @@ class Provider:
         usage = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}
         details = {"input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0}}
         return {
-            **{"id": "resp_1", "object": "response", "created_at": 1, "model": body["model"], "status": "completed"},
-            **{"output": output, "parallel_tool_calls": True, "tool_choice": "auto", "tools": []},
+            "id": "resp_1",
+            "object": "response",
+            "created_at": 1,
+            "model": body["model"],
+            "status": "completed",
+            "output": output,
+            "parallel_tool_calls": True,
+            "tool_choice": "auto",
+            "tools": [],
             "usage": {**usage, **details, "output_tokens_details": {"reasoning_tokens": 0}},
         }
 
@@ -182,7 +194,7 @@ class Provider:
                 name = self._pending[message["tool_call_id"]]
                 parts = [_chat_part(part) for part in _blocks(message["content"])]
                 must(all(kind == "text" for kind, _ in parts), "messages.tool.content: only text parts are supported")
-                answers[message["tool_call_id"]] = _answer(name, parts, None)
+                answers[message["tool_call_id"]] = _answer(name, parts, failed=None)
                 follow = []
             elif message["role"] == "user":
                 follow = [_chat_part(part)[0] for part in _blocks(message["content"])]
@@ -202,7 +214,10 @@ class Provider:
             ]
         reason = "tool_calls" if calls else "stop"
         return {
-            **{"id": "chat_1", "object": "chat.completion", "created": 1, "model": body["model"]},
+            "id": "chat_1",
+            "object": "chat.completion",
+            "created": 1,
+            "model": body["model"],
             "choices": [{"index": 0, "message": message, "finish_reason": reason, "logprobs": None}],
             "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
         }
@@ -252,7 +267,7 @@ def _blocks(content: Any) -> list[dict[str, Any]]:
     return [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
 
 
-def _answer(name: str, parts: list[tuple[str, str]], failed: bool | None) -> Answer:
+def _answer(name: str, parts: list[tuple[str, str]], *, failed: bool | None) -> Answer:
     text = "\n".join(said for kind, said in parts if kind == "text")
     return Answer(name, text, failed, tuple(kind for kind, _ in parts if kind != "text"))
 

@@ -1,0 +1,69 @@
+"""The example agent, as a program: a real reference server, a scripted model, a person who agrees or does not."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SDKS = {
+    "anthropic": "anthropic",
+    "openai": "openai",
+    "openai-chat": "openai",
+    "google": "google.genai",
+    "pydantic-ai": "pydantic_ai",
+    "langchain": "langchain_openai",
+    "openai-agents": "agents",
+}
+
+
+def agent(*arguments: str, typed: str = "") -> subprocess.CompletedProcess[str]:
+    pytest.importorskip("mcp_server_time")
+    command = [sys.executable, str(ROOT / "examples" / "agent.py"), *arguments]
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    return subprocess.run(command, input=typed, capture_output=True, text=True, env=env, timeout=100, check=False)
+
+
+@pytest.mark.parametrize("provider", SDKS)
+def test_it_runs_offline_with_a_reference_server(provider: str, tmp_path: Path):
+    pytest.importorskip(SDKS[provider])
+    system = tmp_path / "system.txt"
+    system.write_text("Be brief.", encoding="utf-8")
+    done = agent("--offline", "--provider", provider, "--system", str(system), "Noon in Tokyo?")
+    assert done.returncode == 0, done.stderr
+    assert "offered: 2 tools: time__get_current_time, time__convert_time" in done.stdout
+    assert '→ time__get_current_time {"timezone": "UTC"}' in done.stdout
+    assert "← time convert_time: shown" in done.stdout
+    assert "← time get_current_time: failed" in done.stdout
+    assert done.stdout.rstrip().endswith("Nobody knows what time it is in Atlantis.")
+
+
+@pytest.mark.parametrize(("typed", "verdict"), [("y\n", "shown"), ("n\n", "denied"), ("", "denied")])
+def test_it_asks_before_a_call_that_takes_consent(typed: str, verdict: str):
+    pytest.importorskip("anthropic")
+    done = agent("--offline", "--ask", "time__convert_time", "Noon in Tokyo?", typed=typed)
+    assert done.returncode == 0, done.stderr
+    assert "Run convert_time of time?" in done.stdout
+    assert f"← time convert_time: {verdict}" in done.stdout
+
+
+def test_it_stops_when_it_has_no_steps_left():
+    pytest.importorskip("anthropic")
+    done = agent("--offline", "--max-steps", "1", "Noon in Tokyo?")
+    assert done.stdout.rstrip().endswith("(stopped: no steps left)")
+
+
+def test_it_says_which_setting_is_missing():
+    done = agent("Noon in Tokyo?")
+    assert done.returncode == 2
+    assert "--model says which model to use" in done.stderr
+
+
+def test_all_servers_of_its_file_can_be_used():
+    pytest.importorskip("anthropic")
+    pytest.importorskip("mcp_server_git")
+    done = agent("--offline", "--server", "time", "--server", "git", "Noon in Tokyo?")
+    assert done.returncode == 0, done.stderr
+    assert "git__git_log" in done.stdout
