@@ -14,11 +14,15 @@ from mcprelay.relay import CacheSettings, Limits, Relay, SettingWrong, Unauthori
 from mcprelay.relay.disk import Disk
 from mcprelay.relay.listed import Hint, Listed, Memory, identity, lifetime
 from mcprelay.relay.settings import Secret, ServerSettings
+from mcprelay.relay.stations import Shelves
+from mcprelay.revisions import ALL
 from mcprelay.testing import FakeClock
 from tests.relay.far import ADD, SEARCH, Far, servers
 
+OLDEST = min(ALL)
 
-def guarded_server(seen):
+
+def guarded_server(seen, **options):
     def principal(request):
         token = request.headers.get("authorization", "").removeprefix("Bearer ")
         seen.append(token)
@@ -26,7 +30,7 @@ def guarded_server(seen):
             raise RequestRefused(401, "who are you?")
         return token
 
-    server = Server("shop", context=principal, ttl_ms=60_000)
+    server = Server("shop", context=principal, ttl_ms=60_000, **options)
 
     @server.tool
     def whoami(ctx: Context) -> str:
@@ -126,6 +130,10 @@ async def test_a_401_is_its_own_error_also_inside_a_listing_and_words_at_a_call(
         tools = await relay.with_token(lambda: next(tokens)).tools("shop")
         framed = await tools["shop__whoami"]()
         assert framed.withheld == "authorization"
+    two = {"shop": {"url": url, "allow": "*", "token": "wrong"}, **servers(far=Far())}
+    async with Relay(servers=two) as relay:
+        with pytest.raises(Unauthorized):
+            await relay.tools(skip_unavailable=True)
 
 
 async def test_idle_connections_make_room_for_other_principals(shop):
@@ -192,23 +200,50 @@ async def test_12_a_hostile_answer_is_refused_within_twice_the_message_limit(com
 # --- lists in a file
 
 
-async def test_a_list_in_a_file_spares_the_next_run_its_question_and_holds_no_secret(tmp_path, shop):
-    url, seen = shop
+@pytest.mark.parametrize(("scope", "asked_again"), [("public", False), ("private", True)])
+async def test_15_a_public_list_in_a_file_spares_the_next_run_its_question(tmp_path, scope, asked_again):
     path = tmp_path / "deep" / "lists.sqlite"
-    cache = CacheSettings(path=path)
-    one = {"url": url, "allow": "*", "cache": 600}
+    seen = []
 
-    async def run(**more):
-        async with Relay(servers={"shop": {**one, **more}}, cache=cache) as relay:
+    async def run(url, **more):
+        one = {"url": url, "allow": "*", **more}
+        async with Relay(servers={"shop": one}, cache=CacheSettings(path=path)) as relay:
             return len(await relay.tools())
 
-    assert await run() == 1
-    first = len(seen)
-    assert await run() == 1
-    assert len(seen) == first or path.exists()
-    await run(token="hush-hush")
+    async with guarded_server(seen, cache_scope=scope).serve("http", host="127.0.0.1", port=0) as running:
+        assert await run(running.url) == 1
+        before = len(seen)
+        assert await run(running.url) == 1
+        assert (len(seen) > before) is asked_again
+        assert await run(running.url, token="hush-hush") == 1
+    assert "hush-hush" in seen
     assert b"hush" not in b"".join(file.read_bytes() for file in path.parent.iterdir())
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+async def test_a_change_notice_drops_the_list_in_the_file_too(tmp_path):
+    shelves = Shelves(CacheSettings(path=tmp_path / "l.sqlite"), clock=FakeClock().time)
+    now = shelves.clock()
+    settings = ServerSettings(name="x", transport="http", url="https://a.example/")
+    shelves.put("k", Listed(read_at=now, fresh_until=now + 9), of=settings)
+    shelves.drop("k")
+    assert shelves.get("k") is None
+    shelves.close()
+
+
+async def test_a_token_goes_over_the_old_pair_of_streams_too():
+    server = Server("old", among=[OLDEST], context=lambda request: request.headers.get("authorization", ""))
+
+    @server.tool
+    def who(ctx: Context) -> str:
+        """Say who calls."""
+        return ctx.state
+
+    async with server.serve("http", host="127.0.0.1", port=0) as running:
+        one = {"url": running.url.replace("/mcp", "/sse"), "transport": "sse", "allow": "*"}
+        async with Relay(servers={"old": one}) as relay:
+            tools = await relay.with_token("ann").tools("old")
+            assert "Bearer ann" in (await tools["old__who"]()).text
 
 
 def test_private_lists_are_never_on_disk_and_old_ones_are_not_given(tmp_path):

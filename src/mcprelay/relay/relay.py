@@ -246,23 +246,29 @@ class Relay:
         return tools
 
     async def _lists(self, posts: Sequence[Post], *, skip: bool) -> list[Listed | RelayError]:
-        """The lists of all servers, asked for at once where they are not kept."""
+        """The lists of all servers, asked for at once where they are not kept, or why one that is left out has none."""
+        skipped: dict[int, RelayError] = {}
 
-        async def listed(post: Post) -> Listed | RelayError:
+        async def listed(number: int, post: Post) -> Listed | None:
             try:
                 return await (await post.station()).listed()
             except (ServerUnreachable, DefinitionRefused) as error:
                 if not skip:
                     raise
-                return error
+                skipped[number] = error
+                return None
 
-        if len(posts) == 1:
-            return [await listed(posts[0])]
-        found = await asyncio.gather(*(listed(post) for post in posts), return_exceptions=True)
-        for one in found:
-            if isinstance(one, BaseException) and not (skip and isinstance(one, RelayError)):
+        asked = [listed(number, post) for number, post in enumerate(posts)]
+        if len(asked) == 1:
+            found: list[Listed | BaseException | None] = [await asked[0]]
+        else:
+            found = await asyncio.gather(*asked, return_exceptions=True)  # none is left asking when another one raises
+        lists: list[Listed | RelayError] = []
+        for number, one in enumerate(found):
+            if isinstance(one, BaseException):
                 raise one
-        return [one for one in found if not isinstance(one, BaseException) or isinstance(one, RelayError)]
+            lists.append(skipped[number] if one is None else one)
+        return lists
 
     # --- prompts, resources, instructions
 
