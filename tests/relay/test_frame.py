@@ -475,8 +475,10 @@ def test_what_a_server_says_in_an_error_is_framed_like_a_result(error, before, s
         ),
         (
             LimitExceeded("response_bytes", 5),
-            "The call or its answer is over a limit of this application: message_bytes=5. Nothing of it is shown."
-            " Ask for less.",
+            (
+                "The call or its answer is over a limit of this application: message_bytes=5. Nothing of it is shown."
+                " Ask for less."
+            ),
             "too_large",
         ),
         (
