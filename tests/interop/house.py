@@ -9,8 +9,8 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parents[2] / "src")]  # it is started by its path
 
-from mcprelay import Context, Server
-from tests.matrix.house import make as make_house
+from mcprelay import Context, Server  # noqa: E402 - found by the line above
+from tests.matrix.house import make as make_house  # noqa: E402 - the same
 
 PAUSE = 0.02
 """Seconds. Some clients drop progress that arrives in one piece with the result."""

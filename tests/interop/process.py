@@ -43,24 +43,34 @@ async def output_of(peer: Peer, command: list[str]) -> bytes:
 
 
 @contextlib.asynccontextmanager
-async def served(peer: Peer, command: list[str], port: int, log: Path) -> AsyncIterator[None]:
+async def served(
+    peer: Peer, command: list[str], port: int, log: Path, env: dict[str, str] | None = None
+) -> AsyncIterator[None]:
     """A server of a peer that listens on a port, for a while. What it writes goes to `log`."""
     with log.open("wb") as sink:
         process = await asyncio.create_subprocess_exec(
-            *command, stdin=asyncio.subprocess.DEVNULL, stdout=sink, stderr=sink, env={**os.environ, **peer.environment}
+            *command,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=sink,
+            stderr=sink,
+            env={**os.environ, **peer.environment, **(env or {})},
         )
     try:
         async with asyncio.timeout(START_SECONDS):
             while not await _listens(port):
-                assert process.returncode is None, f"{command} ended: {log.read_text()[-3000:]}"
+                assert process.returncode is None, f"{command} ended: {_end_of(log)}"
                 await asyncio.sleep(0.05)
         yield
     except TimeoutError:
-        pytest.fail(f"{command} did not listen within {START_SECONDS} s: {log.read_text()[-3000:]}")
+        pytest.fail(f"{command} did not listen within {START_SECONDS} s: {_end_of(log)}")
     finally:
         if process.returncode is None:
             process.kill()
         await process.wait()
+
+
+def _end_of(log: Path) -> str:
+    return log.read_text(errors="replace")[-3000:]
 
 
 async def _listens(port: int) -> bool:

@@ -171,3 +171,31 @@ SERVERS: list[Run] = [
     Run("fastmcp", "server_fastmcp", "sse", LEGACY, frozenset(("completion",))),
 ]
 """Our client against servers of other people."""
+
+NOTHING_ELSE = "templates prompts completion progress logs forms sampling roots changes"
+
+REFERENCES: list[Run] = [
+    *_runs(
+        "everything",
+        "mcp-server-everything",
+        ("stdio", LEGACY),
+        ("http", LEGACY),
+        ("sse", LEGACY),
+    ),
+    *_runs(
+        "filesystem",
+        "mcp-server-filesystem",
+        ("stdio", LEGACY),
+        lacks="values resources templates prompts completion progress logs forms sampling changes",
+    ),
+    *_runs("memory", "mcp-server-memory", ("stdio", LEGACY), lacks=NOTHING_ELSE),
+    *_runs("server-git", "mcp-server-git", ("stdio", MODERN), lacks=f"values resources {NOTHING_ELSE}"),
+    *_runs("server-time", "mcp-server-time", ("stdio", MODERN), lacks=f"values resources {NOTHING_ELSE}"),
+    *_runs(
+        "server-fetch",
+        "mcp-server-fetch",
+        ("stdio", MODERN),
+        lacks="values resources templates completion progress logs forms sampling roots changes",
+    ),
+]
+"""Our client against the reference servers."""

@@ -1,4 +1,6 @@
-"""LangChain's MCP adapters, told what to talk to: TRANSPORT TARGET. Prints what they got as JSON."""
+"""LangChain's MCP adapters, told what to talk to: TRANSPORT TARGET. Prints JSON."""
+
+# ruff: noqa: T201 - it reports on stdout
 
 import asyncio
 import base64

@@ -1,5 +1,7 @@
 """Pydantic AI's MCP toolset in an agent with a model that calls what it is told to: TRANSPORT TARGET. Prints JSON."""
 
+# ruff: noqa: T201 - it reports on stdout
+
 import asyncio
 import base64
 import json

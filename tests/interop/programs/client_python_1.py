@@ -1,7 +1,9 @@
-"""The client of the official Python SDK 1, told what to talk to: TRANSPORT TARGET [REVISION]. Prints what it got as JSON.
+"""The client of the official Python SDK 1, told what to talk to: TRANSPORT TARGET [REVISION]. Prints JSON.
 
 The SDK proposes its newest revision; REVISION makes it propose another one.
 """
+
+# ruff: noqa: T201 - it reports on stdout
 
 import asyncio
 import json
@@ -14,7 +16,7 @@ from mcp.client.streamable_http import streamable_http_client
 from pydantic import AnyUrl
 
 LOGS = []
-CHANGES = []
+CHANGED = asyncio.Event()
 
 
 async def elicited(context, params):
@@ -36,7 +38,7 @@ async def logged(params):
 
 async def heard(message):
     if isinstance(message, types.ServerNotification) and isinstance(message.root, types.ToolListChangedNotification):
-        CHANGES.append("tools")
+        CHANGED.set()
 
 
 async def everything(ask, field):
@@ -102,9 +104,7 @@ async def visit(session):
         "roots": (await session.call_tool("ask_roots", {})).content[0].text,
     }
     await session.call_tool("change", {"what": "tools"})
-    async with asyncio.timeout(5):
-        while not CHANGES:
-            await asyncio.sleep(0.01)
+    await asyncio.wait_for(CHANGED.wait(), 5)
     report["changes"] = True
     await session.call_tool("change", {"what": "tools"})
     await session.send_ping()
