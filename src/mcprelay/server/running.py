@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import difflib
 import signal
+import sys
 from typing import TYPE_CHECKING, Any, Self
 
 from mcprelay.errors import ConfigurationError
@@ -108,6 +109,16 @@ class Running:
         with contextlib.suppress(asyncio.CancelledError):
             await self._task
 
+    async def announced(self) -> None:
+        """Run until it ends by itself, and over HTTP tell the person at the terminal where it is."""
+        started = asyncio.get_running_loop().create_future()
+        started.add_done_callback(lambda _: self._announce())
+        await self._run(started)
+
+    def _announce(self) -> None:
+        if self._http is not None:
+            print(f"{self._server.info.name} is served at {self.url} (Ctrl-C ends it)", file=sys.stderr, flush=True)
+
     def __await__(self) -> Generator[Any, Any, None]:
         """Run until it ends by itself, or is cancelled."""
         return self._run(None).__await__()
@@ -185,7 +196,7 @@ def run(server: Server, transport: str, options: dict[str, Any]) -> None:
     running = Running(server, transport, options, alone=True)
 
     async def main() -> None:
-        await running
+        await running.announced()
 
     try:
         with contextlib.suppress(KeyboardInterrupt), asyncio.Runner(loop_factory=fastest_loop()) as runner:
