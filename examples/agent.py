@@ -23,6 +23,7 @@ from mcprelay.relay import Relay, ToolSet, allow, ask
 
 HERE = Path(__file__).resolve().parent
 OUT_OF_STEPS = "(stopped: no steps left)"
+ONE_QUESTION = asyncio.Lock()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -239,11 +240,12 @@ def gate(asked: list[str]):
 
 
 async def at_the_terminal(question) -> bool:
-    print(question.text, flush=True)
-    try:
-        return (await asyncio.to_thread(input, "  Run it? [y/N] ")).strip().lower() in {"y", "yes"}
-    except EOFError:
-        return False
+    async with ONE_QUESTION:  # calls come all at once
+        print(question.text, flush=True)
+        try:
+            return (await asyncio.to_thread(input, "  Run it? [y/N] ")).strip().lower() in {"y", "yes"}
+        except EOFError:
+            return False
 
 
 # ----------------------------------------------------------------------------------------------------- the command line

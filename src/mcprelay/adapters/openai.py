@@ -67,7 +67,7 @@ def restored(restore: Callable[[dict[str, Any]], dict[str, Any]], arguments: str
     """The arguments for the original schema."""
     try:
         given = msgspec.json.decode(arguments or "{}")
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
         return arguments
     return restore(given) if isinstance(given, dict) else arguments
 
