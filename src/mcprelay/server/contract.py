@@ -6,6 +6,7 @@ The handler is compiled like any other, with one argument; what is published and
 from __future__ import annotations
 
 import functools
+import inspect
 from typing import TYPE_CHECKING, Any, ForwardRef
 
 from msgspec import UNSET, Raw
@@ -108,11 +109,7 @@ def _typed(function: Any, contract: Contract[Any, Any]) -> Any:
             continue
         if annotation is contract.input:
             return function
-        if (
-            isinstance(annotation, type)
-            and annotation is not parameter.empty
-            and not _takes(annotation, contract.input)
-        ):
+        if not _takes(annotation, contract.input):
             raise DefinitionError(
                 f"the handler of {contract.name!r} ({target.place}) takes a {annotation.__name__}, and the contract's"
                 f" input is {contract.input.__name__}"
@@ -124,7 +121,10 @@ def _typed(function: Any, contract: Contract[Any, Any]) -> Any:
     return function
 
 
-def _takes(annotation: type, given: Any) -> bool:
+def _takes(annotation: Any, given: Any) -> bool:
+    """Whether a parameter so annotated takes values of a type, as far as one can tell."""
+    if not isinstance(annotation, type) or annotation in (Any, inspect.Parameter.empty):
+        return True
     try:
         return issubclass(given, annotation)
     except TypeError:
