@@ -75,8 +75,8 @@ class LimitExceeded(MCPRelayError):
     """
 
     def __init__(self, limit: str, allowed: float, *, actual: float | None = None, what: str = "the message") -> None:
-        met = "" if actual is None else f" ({actual:g})"
-        super().__init__(f"{what} is over the limit{met}: {limit}={allowed:g}. Raise {limit} to allow more.")
+        met = "" if actual is None else f" ({actual:.15g})"
+        super().__init__(f"{what} is over the limit{met}: {limit}={allowed:.15g}. Raise {limit} to allow more.")
         self.limit = limit
         self.allowed = allowed
         self.actual = actual
