@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from mcprelay.client.elicitation import Elicitation
     from mcprelay.client.listening import PromptsChanged, ResourcesChanged, ResourceUpdated, ToolsChanged
     from mcprelay.client.outcome import Refused, Result, Succeeded
+    from mcprelay.client.pool import ClientPool
     from mcprelay.client.progress import LogMessage, Progress
     from mcprelay.client.question import InputRequired
     from mcprelay.client.retry import Retry
@@ -93,6 +94,7 @@ _MODULES: dict[str, tuple[str, ...]] = {
         "Result",
         "Succeeded",
     ),
+    "mcprelay.client.pool": ("ClientPool",),
     "mcprelay.client.progress": (
         "LogMessage",
         "Progress",
@@ -169,6 +171,7 @@ __all__ = [
     "CallLimitExceeded",
     "Client",
     "ClientCapabilities",
+    "ClientPool",
     "Complete",
     "ConfigurationError",
     "ConnectFailed",

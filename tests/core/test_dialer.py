@@ -157,3 +157,23 @@ def test_a_header_that_is_let_through_cannot_smuggle(name, value):
         assert not set(name + value) & set("\r\n\0")
         assert name.isascii()
         assert value.isascii()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("X", 1, "strings"),
+        (1, "x", "strings"),
+        ("", "x", "header name"),
+        ("a b", "x", "header name"),
+        ("X", "é", "ASCII"),
+    ],
+)
+def test_what_is_no_header_is_told(name, value, said):
+    assert said in field_fault(name, value)
+
+
+def test_a_greeting_without_a_revision_and_an_answer_carry_no_routing_headers():
+    for revision in (None, NEWEST):
+        fields = headers(Dialer(URL).post(Addressed(b"{}"), revision=revision))
+        assert "mcp-method" not in fields

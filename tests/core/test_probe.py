@@ -128,3 +128,22 @@ def test_a_greeting_that_a_newer_server_refuses_is_not_the_pair():
 )
 def test_what_an_older_server_may_have_carried_out(code, ran):
     assert probe.may_have_run(error(code)) is ran
+
+
+def test_an_error_with_another_failing_status_is_surfaced():
+    assert probe.after_error(error(-32603), sent=NEWEST, offered=ALL, status=500) is probe.SURFACE
+
+
+def test_an_answer_that_is_no_discovery_is_an_older_servers():
+    assert probe.after_foreign(ALL) == probe.Next(Step.HANDSHAKE, NEWEST_HANDSHAKE)
+    assert probe.after_foreign(MODERN_ONLY) is probe.SURFACE
+
+
+def test_an_unsupported_revision_is_told_apart():
+    assert probe.is_unsupported(unsupported())
+    assert not probe.is_unsupported(error(-32601))
+
+
+def test_a_revision_list_that_is_no_object_names_nothing():
+    for data in (7, "x", ["2025-06-18"], None):
+        assert probe.after_error(error(-32022, data), sent=NEWEST, offered=ALL).supported == ()
