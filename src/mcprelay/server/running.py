@@ -117,7 +117,8 @@ class Running:
 
     def _announce(self) -> None:
         if self._http is not None:
-            print(f"{self._server.info.name} is served at {self.url} (Ctrl-C ends it)", file=sys.stderr, flush=True)
+            sys.stderr.write(f"{self._server.info.name} is served at {self.url} (Ctrl-C ends it)\n")
+            sys.stderr.flush()
 
     def __await__(self) -> Generator[Any, Any, None]:
         """Run until it ends by itself, or is cancelled."""
