@@ -145,5 +145,6 @@ def test_an_unsupported_revision_is_told_apart():
 
 
 def test_a_revision_list_that_is_no_object_names_nothing():
+    assert probe.after_error(error(-32022), sent=NEWEST, offered=ALL).supported == ()
     for data in (7, "x", ["2025-06-18"], None):
         assert probe.after_error(error(-32022, data), sent=NEWEST, offered=ALL).supported == ()
