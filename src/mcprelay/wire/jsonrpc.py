@@ -89,9 +89,8 @@ _encoder = msgspec.json.Encoder()
 encode = _encoder.encode
 """Any value as JSON bytes, in one line. Raises `TypeError` or `ValueError` for what JSON cannot carry."""
 
-_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
-"""A string, or what is left of the text where one has no end: gives nothing back, so that the time stays linear."""
-_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+_BRACKETS = re.compile(rb'(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+"?)*+([\[\]{}]*+)', re.DOTALL)
+"""The next brackets outside of strings. It gives nothing back and fits everywhere, so that time and memory stay small."""
 
 
 def parse(data: bytes | Raw, *, depth: int = DEPTH) -> Message:
@@ -169,13 +168,14 @@ def too_deep(data: bytes | Raw, depth: int) -> bool:
     if text.count(b"{") + text.count(b"[") <= depth:
         return False
     level = 0
-    for char in _STRING.sub(b"", text).translate(None, _NO_BRACKETS):
-        if char in b"[{":
-            level += 1
-            if level > depth:
-                return True
-        else:
-            level -= 1
+    for brackets in _BRACKETS.finditer(text):
+        for char in brackets[1]:
+            if char in b"[{":
+                level += 1
+                if level > depth:
+                    return True
+            else:
+                level -= 1
     return False
 
 
