@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from mcprelay import CallLimitExceeded, ConnectionLost, Evidence, LogMessage, Progress, RemoteError
+from mcprelay import CallFailed, CallLimitExceeded, ConnectionLost, Evidence, LogMessage, Progress, RemoteError
 from tests.client.peer import INITIALIZED, LEGACY, fresh, tool_result
 from tests.client.scripted_http import ScriptedHttp
 
@@ -277,3 +277,20 @@ async def test_a_server_that_refuses_to_resume_has_lost_the_answer():
             with pytest.raises(ConnectionLost, match="405") as caught:
                 await client.call_tool("x")
             assert caught.value.evidence is Evidence.MAYBE_SENT
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize(("result", "why"), [(b"[" * 101 + b"]" * 101, "depth=100"), (b'"\\ud800"', "not JSON")])
+async def test_an_answer_that_cannot_be_read_is_told_with_the_reason(streamed, result, why):
+    async def respond(exchange):
+        data = b'{"jsonrpc":"2.0","id":%d,"result":%b}' % (exchange.message["id"], result)
+        if streamed:
+            await exchange.stream()
+            await exchange.event(data)
+            await exchange.end()
+        else:
+            await exchange.reply(200, data, headers={"content-type": "application/json"})
+
+    async with ScriptedHttp(respond) as http, fresh(http.url) as client:
+        with pytest.raises(CallFailed, match=why):
+            await client.call_tool("x")

@@ -39,7 +39,7 @@ class Reading:
         headers: The headers of the reply that the answer came in.
     """
 
-    __slots__ = ("_broken", "_call", "_fruitless", "_last", "_retry", "_revision", "_web", "headers")
+    __slots__ = ("_broken", "_call", "_fruitless", "_last", "_retry", "_revision", "_unreadable", "_web", "headers")
 
     def __init__(self, web: Web, call: Call, revision: Revision | None) -> None:
         self._web = web
@@ -49,6 +49,7 @@ class Reading:
         self._retry: int | None = None
         self._broken: ConnectionLost | None = None
         self._fruitless = 0
+        self._unreadable: str | None = None
         self.headers: Mapping[str, str] = {}
 
     async def of(self, request: Request) -> Raw | Refusal:
@@ -83,7 +84,8 @@ class Reading:
         answer = self._message(data, status)
         if answer is None:
             self._call.evidence = Evidence.ANSWERED
-            raise failure.invalid(self._call, "the body holds no answer to this request", data)
+            why = "" if self._unreadable is None else f" ({self._unreadable})"
+            raise failure.invalid(self._call, f"the body holds no answer to this request{why}", data)
         return answer
 
     def _message(self, data: bytes, status: int = 200) -> Raw | Refusal | None:
@@ -123,6 +125,7 @@ class Reading:
                     answer = self._take(part, status) or answer
             return answer
         web.unreadable += 1
+        self._unreadable = message.reason
         if message.id is not None and message.id == self._call.request_id:
             self._call.evidence = Evidence.ANSWERED
             raise failure.invalid(self._call, f"the answer is malformed: {message.reason}", data)
@@ -167,6 +170,8 @@ class Reading:
             return
         broken = self._broken
         reason = "the stream ended without an answer" if broken is None else f"the stream broke off ({broken})"
+        if broken is None and self._unreadable is not None:
+            reason += f" that can be read ({self._unreadable})"
         raise failure.lost(self._call, Evidence.MAYBE_SENT, reason)
 
     async def _pause(self) -> None:
