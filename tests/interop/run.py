@@ -146,8 +146,8 @@ SERVERS: list[Run] = [
     Run("python-2", "server_python_2", "sse", LEGACY),
     *_runs("python-1", "server_python_1", ("stdio", LEGACY), ("http", LEGACY), ("sse", LEGACY), pin=True),
     *_runs("python-1", "server_python_1", ("stdio", "2025-06-18"), ("http", "2025-06-18"), pin=True),
-    *_runs("python-1", "server_python_1", ("stdio", "2025-03-26"), ("http", "2025-03-26"), pin=True),
-    *_runs("python-1", "server_python_1", ("stdio", "2024-11-05"), ("sse", "2024-11-05"), pin=True),
+    *_runs("python-1", "server_python_1", ("stdio", "2025-03-26"), ("http", "2025-03-26"), pin=True, lacks="forms"),
+    *_runs("python-1", "server_python_1", ("stdio", "2024-11-05"), ("sse", "2024-11-05"), pin=True, lacks="forms"),
     *_runs("typescript-2", "server_typescript_2", ("stdio", MODERN), ("http", MODERN), pin=True),
     Run("typescript-2", "server_typescript_2", "stdio", LEGACY, pinned=True),
     Run(

@@ -33,7 +33,7 @@ class Tape:
     """Messages of one wire, in the order in which they passed.
 
     Args:
-        revision: The name of the revision that is spoken where a message does not say it itself.
+        revision: The name of the revision that is spoken where a message does not say it itself; None to check nothing.
 
     Attributes:
         passed: The messages.
@@ -44,7 +44,7 @@ class Tape:
 
     unheard = "house/unheard"
 
-    def __init__(self, revision: str) -> None:
+    def __init__(self, revision: str | None) -> None:
         self.revision = revision
         self.passed: list[Passed] = []
         self.requests: list[Request] = []
@@ -63,6 +63,8 @@ class Tape:
     def check(self, passed: Passed, *, refusing: bool = False) -> None:
         """Keep a decoded message, and note what is wrong with it."""
         self.passed.append(passed)
+        if self.revision is None:
+            return
         for one in passed.message if isinstance(passed.message, list) else [passed.message]:
             whole = {"id": 0, **one} if refusing and "id" not in one else one
             try:
@@ -71,7 +73,8 @@ class Tape:
                 self.faults.append(str(error))
 
     def _check(self, sender: Side, message: Message, *, refusing: bool) -> None:
-        revision, method = self.revision, None
+        method = None
+        revision = self.revision or ""
         if "method" in message:
             revision = self._revision_of(message)
             if "id" in message:
@@ -90,7 +93,7 @@ class Tape:
     def _revision_of(self, message: Message) -> str:
         """What a request says that it speaks; a probe may speak another revision than what is agreed on after it."""
         said = (message.get("params") or {}).get("_meta", {}).get(VERSION)
-        return said if isinstance(said, str) else self.revision
+        return said if isinstance(said, str) else self.revision or ""
 
     def said(self, sender: Side, method: str | None = None) -> list[Message]:
         """What one side said, in the order in which it passed; only calls and notices of a method where one is given.

@@ -294,6 +294,8 @@ class Link:
     async def _answer(self, event: Called) -> None:
         self.hold()
         try:
+            if self.revision is not None and self.revision.method(event.method, "server") is None:
+                raise ProtocolError(jsonrpc.METHOD_NOT_FOUND, f"Method not found: {event.method}")
             answer = self.peer.answer(event.id, await self.party.handlers.answer(event.method, event.params))
         except asyncio.CancelledError:
             if is_cancelled():
