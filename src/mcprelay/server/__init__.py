@@ -172,26 +172,31 @@ class Server(Registry):
     @contextlib.asynccontextmanager
     async def _entered(self) -> AsyncIterator[Any]:
         """What the server lives in: the servers mounted in it, then its own lifespan."""
-        if not any(shelf.keys for shelf in self.catalog.shelves):
-            self.logger.warning(
-                "%r starts with nothing to offer: decorate something, or call server.discover(…) before", self
-            )
         async with contextlib.AsyncExitStack() as stack:
             self._held = stack
             for mount in self.mounts:
                 await stack.enter_async_context(mount.inner.life.held())
             value = None if self.entering is None else await stack.enter_async_context(self.entering(self))
+            if not any(shelf.keys for shelf in self.catalog.shelves):
+                self.logger.warning(
+                    "%r starts with nothing to offer: decorate something, or call server.discover(…) before", self
+                )
             self.dispatcher.compose([*traced(self), *self.layers])
             try:
                 yield value
             finally:
                 self._held = None
+                self.followed.clear()
                 self.changes.close()
 
     async def hold(self, inner: Server) -> None:
         """Let a server that was mounted late live as long as this one."""
+        await self.keep(inner.life.held())
+
+    async def keep(self, context: AbstractAsyncContextManager[Any]) -> None:
+        """Enter a context until the server's life ends."""
         if self._held is not None:
-            await self._held.enter_async_context(inner.life.held())
+            await self._held.enter_async_context(context)
 
     def claim(self) -> None:
         """Note that the server runs.

@@ -319,6 +319,8 @@ class Catalog:
         self.resources = Shelf("resource", "resources", "notifications/resources/list_changed", told)
         self.templates = Shelf("resource template", "resourceTemplates", "notifications/resources/list_changed", told)
         self.prompts = Shelf("prompt", "prompts", "notifications/prompts/list_changed", told)
+        self.beyond: list[Callable[[str], Entry | None]] = []
+        """What a URI names that nothing registered does: asked in turn."""
 
     @property
     def shelves(self) -> tuple[Shelf, ...]:
@@ -332,8 +334,16 @@ class Catalog:
 
     def resource(self, uri: str, principal: Principal | None) -> tuple[Entry, dict[str, Any]] | None:
         """What a URI names: the resource of exactly that URI, else the most specific template that matches, with the
-        values of its variables.
+        values of its variables; else what is beyond the lists.
         """
+        found = self.listed(uri, principal)
+        if found is None and self.beyond and not self._is_there(uri):
+            others = (entry for beyond in self.beyond if (entry := beyond(uri)) is not None)
+            found = next(((entry, {}) for entry in others), None)
+        return found
+
+    def listed(self, uri: str, principal: Principal | None) -> tuple[Entry, dict[str, Any]] | None:
+        """The same of what is in the lists."""
         entry = self.resources.get(uri, principal)
         if entry is not None:
             return entry, {}
@@ -350,7 +360,7 @@ class Catalog:
 
     def hides(self, principal: Principal | None, uri: str) -> bool:
         """Whether a URI names something that this caller may not see."""
-        return self.resource(uri, principal) is None and self._is_there(uri)
+        return self.listed(uri, principal) is None and self._is_there(uri)
 
     def _is_there(self, uri: str) -> bool:
         templates = self.templates.entries.values()

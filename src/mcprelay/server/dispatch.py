@@ -27,8 +27,8 @@ from mcprelay.errors import (
 from mcprelay.revisions import Fault, Feature
 from mcprelay.server.call import Answer
 from mcprelay.server.event import LimitHit, Refusal
-from mcprelay.server.observation import Listening, handled, observed
-from mcprelay.server.subscription import Listener, notice
+from mcprelay.server.listen import listen, subscribe, unsubscribe
+from mcprelay.server.observation import handled, observed
 from mcprelay.types import (
     Cacheable,
     CompleteResult,
@@ -41,12 +41,11 @@ from mcprelay.types import (
     ListResourcesResult,
     ListResourceTemplatesResult,
     ListToolsResult,
-    SubscriptionFilter,
     Text,
     ToolResult,
 )
 from mcprelay.wire import jsonrpc
-from mcprelay.wire.params import SERVER_INFO, SUBSCRIPTION_ID, AcknowledgedParams
+from mcprelay.wire.params import SERVER_INFO
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
@@ -55,7 +54,6 @@ if TYPE_CHECKING:
     from mcprelay.server import Server
     from mcprelay.server.call import Call
     from mcprelay.server.catalog import Shelf
-    from mcprelay.server.subscription import Change
 
     Outcome = Any
     CallNext = Callable[[Call], Awaitable[Outcome]]
@@ -123,12 +121,12 @@ class Dispatcher:
             "prompts/get": self._get_prompt,
             "completion/complete": self._complete,
             "server/discover": self._discover,
-            "subscriptions/listen": self._listen,
+            "subscriptions/listen": partial(listen, server),
             "initialize": self._initialize,
             "ping": self._ping,
             "logging/setLevel": self._set_level,
-            "resources/subscribe": self._subscribe,
-            "resources/unsubscribe": self._unsubscribe,
+            "resources/subscribe": partial(subscribe, server),
+            "resources/unsubscribe": partial(unsubscribe, server),
         }
         self.chain: CallNext = self._route
         """Middleware and route: from a call to its outcome, which is not shaped and encoded yet."""
@@ -320,39 +318,6 @@ class Dispatcher:
             instructions=server.instructions,
         )
 
-    async def _listen(self, call: Call) -> Outcome:
-        """Acknowledge first, then tell what changes until either side ends it (patterns/subscriptions)."""
-        honored = self._honored(call.params.notifications)
-        meta = jsonrpc.encode({SUBSCRIPTION_ID: call.id})
-        listener = CallerListener.of(honored)
-        listener.hides = partial(self._catalog.hides, call.principal) if honored.resource_subscriptions else None
-        listening = Listening(self._events, honored) if call.observed else None
-        changes = self._server.changes
-        changes.add(listener)
-        try:
-            acknowledged = jsonrpc.splice(jsonrpc.encode(AcknowledgedParams(notifications=honored)), b'"_meta":' + meta)
-            call.link.notify(jsonrpc.notification("notifications/subscriptions/acknowledged", acknowledged))
-            while changed := await listener.changes():
-                for change in changed:
-                    call.link.notify(notice(change, meta))
-                await call.link.drain()
-        finally:
-            changes.discard(listener)
-            if listening is not None:
-                listening.close()
-        return EmptyResult(meta={SUBSCRIPTION_ID: call.id})
-
-    def _honored(self, wanted: SubscriptionFilter) -> SubscriptionFilter:
-        """The part of a filter that this server can honor."""
-        offered = self._server.capabilities
-        tools, prompts, resources = offered.tools or {}, offered.prompts or {}, offered.resources or {}
-        return SubscriptionFilter(
-            tools_list_changed=wanted.tools_list_changed and bool(tools.get("listChanged")),
-            prompts_list_changed=wanted.prompts_list_changed and bool(prompts.get("listChanged")),
-            resources_list_changed=wanted.resources_list_changed and bool(resources.get("listChanged")),
-            resource_subscriptions=wanted.resource_subscriptions if resources.get("subscribe") else (),
-        )
-
     # --- the handshake era
 
     async def _initialize(self, call: Call) -> Outcome:
@@ -370,32 +335,6 @@ class Dispatcher:
     async def _set_level(self, call: Call) -> Outcome:
         call.session.log_level = call.params.level  # type: ignore[union-attr]
         return EmptyResult()
-
-    async def _subscribe(self, call: Call) -> Outcome:
-        session = call.session
-        assert session is not None, "only sessions subscribe"  # noqa: S101 - the transport's promise
-        uri = call.params.uri
-        if uri not in session.subscriptions and not self._catalog.hides(call.principal, uri):
-            session.subscriptions.append(uri)
-        return EmptyResult()
-
-    async def _unsubscribe(self, call: Call) -> Outcome:
-        session = call.session
-        assert session is not None, "only sessions subscribe"  # noqa: S101 - the transport's promise
-        if call.params.uri in session.subscriptions:
-            session.subscriptions.remove(call.params.uri)
-        return EmptyResult()
-
-
-class CallerListener(Listener):
-    """A listener that hears nothing of resources that its caller may not see."""
-
-    __slots__ = ("hides",)
-    hides: Callable[[str], bool] | None
-
-    def wants(self, change: Change) -> bool:
-        """Whether it asked to hear of that, and may."""
-        return super().wants(change) and (self.hides is None or change[1] is None or not self.hides(change[1]))
 
 
 def _around(layer: Middleware, inner: CallNext) -> CallNext:

@@ -9,6 +9,7 @@ sees the calls to what it offers; lists are the outer server's.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +32,7 @@ from mcprelay.types import (
 from mcprelay.wire import jsonrpc
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 
     from mcprelay.revisions import Revision
     from mcprelay.server import Server
@@ -95,7 +96,24 @@ class Mount:
 
     def _known(self, uri: str, call: Call) -> str:
         """A URI in something that the mounted server said, as it is outside if it names a resource of its own."""
-        return self.outward(uri) if self.inner.catalog.resource(uri, call.principal) is not None else uri
+        return self.outward(uri) if self.inner.catalog.listed(uri, call.principal) is not None else uri
+
+    def beyond(self, uri: str) -> Entry | None:
+        """What a URI names in the mounted server that is in none of its lists."""
+        inward = self.inward(uri)
+        if inward is None:
+            return None
+        entries = (entry for beyond in self.inner.catalog.beyond if (entry := beyond(inward)) is not None)
+        return next((MountedEntry(self, entry) for entry in entries), None)
+
+    @contextlib.asynccontextmanager
+    async def follow(self, uris: tuple[str, ...]) -> AsyncIterator[None]:
+        """Let the mounted server know what is listened to."""
+        inward = tuple(inner for uri in uris if (inner := self.inward(uri)) is not None)
+        async with contextlib.AsyncExitStack() as stack:
+            for follow in self.inner.follow if inward else ():
+                await stack.enter_async_context(follow(inward))
+            yield
 
     # --- calls
 
@@ -288,6 +306,8 @@ class Mounts:
                 raise ConfigurationError(f"mount: the prefix {prefix!r} is taken by {other.inner!r}")
         self._mounted[prefix] = mount
         inner.mounts.inside.append(mount)
+        self._outer.catalog.beyond.append(mount.beyond)
+        self._outer.follow.append(mount.follow)
         for shelf, theirs in zip(self._outer.catalog.shelves, inner.catalog.shelves, strict=True):
             shelf.mount(mount, mount.entries(theirs))
 
@@ -301,5 +321,7 @@ class Mounts:
             raise KeyError(f"no server is mounted as {prefix!r}")
         mount = self._mounted.pop(prefix)
         mount.inner.mounts.inside.remove(mount)
+        self._outer.catalog.beyond.remove(mount.beyond)
+        self._outer.follow.remove(mount.follow)
         for shelf in self._outer.catalog.shelves:
             shelf.mount(mount, None)

@@ -64,6 +64,10 @@ class Registry:
         self.entering: Callable[[Any], AbstractAsyncContextManager[Any]] | None = None
         self.started = False
         """Whether the server's lifespan is entered."""
+        self.follow: list[Callable[[tuple[str, ...]], AbstractAsyncContextManager[None]]] = []
+        """Entered with the URIs that somebody listens to, for as long as they do."""
+        self.followed: set[str] = set()
+        """Those of them that are followed until the server's life ends, for sessions."""
         self.by_hand = 0
         """How much was done to the server by code: discovery looks at it to know what it must not skip."""
         self._discovery: Discovery | None = None
