@@ -70,7 +70,7 @@ def test_a_replaced_entry_keeps_its_place_in_the_list(shelf: Shelf) -> None:
 
 
 @pytest.mark.parametrize("hand_first", [True, False])
-def test_what_is_registered_by_hand_wins_in_every_order(shelf: Shelf, hand_first: bool) -> None:  # noqa: FBT001
+def test_what_is_registered_by_hand_wins_in_every_order(shelf: Shelf, hand_first: bool) -> None:
     hand, found = entry("a", tags=["hand"]), entry("a", by_hand=False)
     for one in (hand, found) if hand_first else (found, hand):
         shelf.add(one)
@@ -174,4 +174,4 @@ def test_the_kept_pages_are_bounded(shelf: Shelf) -> None:
     for number in range(600):
         shelf.page(call(), None, members=b'"n":%d' % number, scope="public", ttl_ms=0)
 
-    assert len(shelf._pages) <= 256  # noqa: SLF001 - there is no other way to see it
+    assert len(shelf._pages) <= 256
