@@ -172,6 +172,11 @@ class NotSent(MCPRelayError):
     """A `Channel` or `Sender` raises this when no byte of the message left, and nothing else does."""
 
 
+def _answered(known: dict[str, Any]) -> dict[str, Any]:
+    """What is known of a call whose peer answered, unless the caller knows better."""
+    return {"evidence": Evidence.ANSWERED, **known}
+
+
 class CallFailed(MCPRelayError):
     """A call has no result.
 
@@ -245,7 +250,7 @@ class ResponseInvalid(CallFailed):
     kind = "invalid"
 
     def __init__(self, message: str, *, excerpt: str = "", **known: Any) -> None:
-        super().__init__(message, **{"evidence": Evidence.ANSWERED, **known})
+        super().__init__(message, **_answered(known))
         self.excerpt = excerpt
 
 
@@ -261,7 +266,7 @@ class RemoteError(CallFailed):
     kind = "refused"
 
     def __init__(self, code: int, message: str, data: Any = None, **known: Any) -> None:
-        super().__init__(f"{message} (code {code})", **{"evidence": Evidence.ANSWERED, **known})
+        super().__init__(f"{message} (code {code})", **_answered(known))
         self.code = code
         self.message = message
         self.data = data
@@ -281,7 +286,7 @@ class HttpError(CallFailed):
     def __init__(
         self, message: str, *, status: int, body: str = "", headers: Mapping[str, str] | None = None, **known: Any
     ) -> None:
-        super().__init__(message, **{"evidence": Evidence.ANSWERED, **known})
+        super().__init__(message, **_answered(known))
         self.status = status
         self.body = body
         self.headers = dict(headers or {})
@@ -311,5 +316,5 @@ class RevisionUnsupported(CallFailed):
     kind = "revision"
 
     def __init__(self, message: str, *, supported: Sequence[str] = (), **known: Any) -> None:
-        super().__init__(message, **{"evidence": Evidence.ANSWERED, **known})
+        super().__init__(message, **_answered(known))
         self.supported = tuple(supported)

@@ -43,7 +43,7 @@ class Door:
 
 def refused(denied: Denied) -> Refusal:
     """The HTTP answer of a refusal (RFC 6750, 3)."""
-    headers = [_JSON]
+    headers: list[tuple[bytes, bytes]] = [_JSON]
     if denied.challenge is not None:
         headers.append((b"www-authenticate", denied.challenge.encode("ascii")))
     if denied.status == 503:

@@ -210,7 +210,7 @@ class Call:
         if self._correlation is None:
             given = self.params.meta.correlation_id
             usable = isinstance(given, str) and _CORRELATION_ID.fullmatch(given)
-            self._correlation = given if usable else os.urandom(8).hex()
+            self._correlation = str(given) if usable else os.urandom(8).hex()
         return self._correlation
 
     @property

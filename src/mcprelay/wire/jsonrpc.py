@@ -90,7 +90,7 @@ encode = _encoder.encode
 """Any value as JSON bytes, in one line. Raises `TypeError` or `ValueError` for what JSON cannot carry."""
 
 _BRACKETS = re.compile(rb'(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+"?)*+([\[\]{}]*+)', re.DOTALL)
-"""The next brackets outside of strings. It gives nothing back and fits everywhere, so that time and memory stay small."""
+"""The next brackets outside of strings. It never gives back and fits everywhere, so time and memory stay small."""
 
 
 def parse(data: bytes | Raw, *, depth: int = DEPTH) -> Message:
