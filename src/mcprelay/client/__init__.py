@@ -278,11 +278,11 @@ class Client(Catalogue):
 
     @overload
     def tool(
-        self, function: Callable[Concatenate[Context, P], Coroutine[Any, Any, T]], **options: Unpack[CallOptions]
+        self, function: Callable[Concatenate[Context[Any], P], Coroutine[Any, Any, T]], **options: Unpack[CallOptions]
     ) -> Callable[P, Awaitable[T]]: ...
     @overload
     def tool(
-        self, function: Callable[Concatenate[Context, P], T], **options: Unpack[CallOptions]
+        self, function: Callable[Concatenate[Context[Any], P], T], **options: Unpack[CallOptions]
     ) -> Callable[P, Awaitable[T]]: ...
     @overload
     def tool(

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from mcprelay.types import ClientCapabilities, Implementation, LogLevel, Meta, RequestId
     from mcprelay.wire.trace import TraceContext
 
-    StateT = TypeVar("StateT", default=Any)
+    StateT = TypeVar("StateT", default=object)
 else:
     StateT = typing.TypeVar("StateT")
 

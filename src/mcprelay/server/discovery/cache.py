@@ -149,11 +149,12 @@ class Cache:
         self, store: str | os.PathLike[str] | Store, roots: list[Path], *, strict: bool, logger: logging.Logger
     ) -> None:
         if isinstance(store, (str, os.PathLike)):
-            self._store: Store = _File(Path(store))
+            kept: Store = _File(Path(store))
         elif all(hasattr(store, method) for method in ("get", "set", "delete")):
-            self._store = store
+            kept = store
         else:
             raise ConfigurationError(f"cache: a path, or an object with get, set and delete, and not {store!r}")
+        self._store = kept
         self._key = KEY + hashlib.blake2b("\0".join(map(str, roots)).encode(), digest_size=12).hexdigest()
         self._made_by = _made_by(strict=strict)
         self._logger = logger
@@ -202,14 +203,14 @@ class _File:
     def __init__(self, path: Path) -> None:
         self._path = path.absolute()
 
-    def get(self, _key: str) -> bytes | None:
+    def get(self, key: str) -> bytes | None:
         """What is in the file, or None where there is none."""
         try:
             return self._path.read_bytes()
         except FileNotFoundError:
             return None
 
-    def set(self, _key: str, value: str) -> None:
+    def set(self, key: str, value: str) -> None:
         """Replace the file in one step."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(prefix=self._path.name, dir=self._path.parent)
@@ -222,6 +223,6 @@ class _File:
             temporary.unlink(missing_ok=True)
             raise
 
-    def delete(self, _key: str) -> None:
+    def delete(self, key: str) -> None:
         """Remove the file."""
         self._path.unlink(missing_ok=True)
