@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -120,7 +120,7 @@ class Upstream:
                 yield client
 
     @contextlib.asynccontextmanager
-    async def _hearing(self, kinds: list[str]) -> AsyncIterator[None]:
+    async def _hearing(self, kinds: list[str]) -> AsyncGenerator[None, None]:
         """Read a list again when it changes."""
         wanted = self._client.listen(
             tools="tools" in kinds, resources="resources" in kinds, prompts="prompts" in kinds, reconnect=True
@@ -173,7 +173,7 @@ class Upstream:
         return ProxiedEntry(self, Resource(uri=address, name=address))
 
     @contextlib.asynccontextmanager
-    async def follow(self, uris: tuple[str, ...]) -> AsyncIterator[None]:
+    async def follow(self, uris: tuple[str, ...]) -> AsyncGenerator[None, None]:
         """Pass on what becomes of resources, as long as somebody listens."""
         async with self._client.listen(updates=uris, reconnect=True) as events:
             task = asyncio.create_task(self._pass_on(events))
@@ -200,11 +200,11 @@ class Upstream:
             members |= await self._answered(call, result)
 
     async def _send(self, call: Call, members: Mapping[str, Any]) -> dict[str, Raw]:
-        caller = self._client._caller  # noqa: SLF001 - a proxy is made of both halves, and wants the JSON as it is
+        caller = self._client._caller  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - a proxy is made of both halves, and wants the JSON as it is
         encoded = jsonrpc.encode(dict(members))[1:-1]
         sent = caller.call(call.method.name, encoded, name=call.target, **self._options(call))
         if call.method.name == "tools/call":
-            known = self._client._toolbox.get(call.params.name)  # noqa: SLF001 - as above
+            known = self._client._toolbox.get(call.params.name)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
             sent.params = () if known is None else known.params
             sent.arguments = bytes(members.get("arguments", Raw(b"{}")))
         try:

@@ -20,7 +20,7 @@ from mcprelay.server.thread import ThreadPool
 from mcprelay.types import Implementation
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
     from contextlib import AbstractAsyncContextManager
     from typing import Unpack
 
@@ -170,7 +170,7 @@ class Server(Registry):
         await self.life.stop()
 
     @contextlib.asynccontextmanager
-    async def _entered(self) -> AsyncIterator[Any]:
+    async def _entered(self) -> AsyncGenerator[Any, None]:
         """What the server lives in: the servers mounted in it, then its own lifespan."""
         async with contextlib.AsyncExitStack() as stack:
             self._held = stack

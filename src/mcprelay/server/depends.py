@@ -18,7 +18,7 @@ from mcprelay.server.shape.scope import scope_of_function
 from mcprelay.server.signature import arms
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator
 
     from mcprelay.server import Server
 
@@ -65,7 +65,7 @@ class Overrides:
         return self._providers.get(function)
 
     @contextlib.contextmanager
-    def put(self, original: Callable[..., Any], replacement: Callable[..., Any]) -> Iterator[None]:
+    def put(self, original: Callable[..., Any], replacement: Callable[..., Any]) -> Generator[None, None, None]:
         """Let `replacement` give what `original` would, as long as the context is entered."""
         before = self._providers.get(original)
         self._providers[original] = _dependency(replacement, (original,))
@@ -234,7 +234,7 @@ async def _called_in_thread(call: Callable[[], Any], scope: Scope) -> Any:
 
 
 @contextlib.asynccontextmanager
-async def _threaded(manager: Any, scope: Scope) -> Any:
+async def _threaded(manager: Any, scope: Scope) -> AsyncGenerator[Any, None]:
     """A synchronous context manager, entered and left in a worker thread because it may block."""
     value = await scope.server.threads.run(manager.__enter__)
     try:

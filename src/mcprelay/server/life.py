@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from mcprelay.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncGenerator, Callable
     from contextlib import AbstractAsyncContextManager
 
     from mcprelay.server import Server
@@ -91,7 +91,7 @@ class Life:
         await asyncio.shield(task)
 
     @contextlib.asynccontextmanager
-    async def held(self) -> AsyncIterator[None]:
+    async def held(self) -> AsyncGenerator[None, None]:
         """Live at least as long as this context: who leaves last ends the life, unless it was started for itself."""
         self._holders += 1
         try:
@@ -123,7 +123,7 @@ def lifespan_of(function: Any) -> Callable[[Any], AbstractAsyncContextManager[An
         raise ConfigurationError(
             f"lifespan: {function!r} is no lifespan. Write `async def lifespan(server): …; yield value; …`."
         )
-    made = contextlib.asynccontextmanager(function) if inspect.isasyncgenfunction(function) else function
+    made: Any = contextlib.asynccontextmanager(function) if inspect.isasyncgenfunction(function) else function
     takes_server = bool(inspect.signature(function).parameters)
 
     def entered(server: Any) -> AbstractAsyncContextManager[Any]:

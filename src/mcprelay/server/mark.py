@@ -55,7 +55,7 @@ class Mark(Struct, frozen=True, eq=False):
 @overload
 def tool(function: F, /) -> F: ...
 @overload
-def tool(name: str | None = None, /, **options: Unpack[ToolOptions]) -> Callable[[F], F]: ...
+def tool(_name: str | None = None, /, **options: Unpack[ToolOptions]) -> Callable[[F], F]: ...
 def tool(function: Any = None, /, **options: Any) -> Any:
     """Mark a function, a method, or a class with `__call__` as a tool. The options are `Server.tool`'s.
 
@@ -81,7 +81,7 @@ def resource(uri: str, **options: Unpack[ResourceOptions]) -> Callable[[F], F]:
 @overload
 def prompt(function: F, /) -> F: ...
 @overload
-def prompt(name: str | None = None, /, **options: Unpack[PromptOptions]) -> Callable[[F], F]: ...
+def prompt(_name: str | None = None, /, **options: Unpack[PromptOptions]) -> Callable[[F], F]: ...
 def prompt(function: Any = None, /, **options: Any) -> Any:
     """Mark a function, a method, or a class with `__call__` as a prompt. The options are `Server.prompt`'s.
 
@@ -97,13 +97,13 @@ def _marking(kind: Kind, uri: str | None, function: Any, options: dict[str, Any]
     check(kind, options)
 
     def decorate(given: Any) -> Any:
-        frame = sys._getframe(1)  # noqa: SLF001 - the documented way to one's caller
+        frame = sys._getframe(1)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - the documented way
         put(given, Mark(kind, uri, options, frame.f_code.co_filename, frame.f_lineno))
         return given
 
     if function is None:
         return decorate
-    frame = sys._getframe(2)  # noqa: SLF001 - as above
+    frame = sys._getframe(2)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - as above
     put(function, Mark(kind, uri, options, frame.f_code.co_filename, frame.f_lineno))
     return function
 

@@ -32,7 +32,7 @@ from mcprelay.types import (
 from mcprelay.wire import jsonrpc
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 
     from mcprelay.revisions import Revision
     from mcprelay.server import Server
@@ -107,7 +107,7 @@ class Mount:
         return next((MountedEntry(self, entry) for entry in entries), None)
 
     @contextlib.asynccontextmanager
-    async def follow(self, uris: tuple[str, ...]) -> AsyncIterator[None]:
+    async def follow(self, uris: tuple[str, ...]) -> AsyncGenerator[None, None]:
         """Let the mounted server know what is listened to."""
         inward = tuple(inner for uri in uris if (inner := self.inward(uri)) is not None)
         async with contextlib.AsyncExitStack() as stack:

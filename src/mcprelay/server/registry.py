@@ -82,7 +82,7 @@ class Registry:
     def tool(self, function: F, /) -> F: ...
     @overload
     def tool(
-        self, name: str | None = None, /, *, replace: bool = False, **options: Unpack[ToolOptions]
+        self, _name: str | None = None, /, *, replace: bool = False, **options: Unpack[ToolOptions]
     ) -> Callable[[F], F]: ...
     def tool(self, function: Any = None, /, **options: Any) -> Any:
         """Offer a function as a tool; it stays the function it was. See `add_tool`."""
@@ -99,7 +99,7 @@ class Registry:
     def prompt(self, function: F, /) -> F: ...
     @overload
     def prompt(
-        self, name: str | None = None, /, *, replace: bool = False, **options: Unpack[PromptOptions]
+        self, _name: str | None = None, /, *, replace: bool = False, **options: Unpack[PromptOptions]
     ) -> Callable[[F], F]: ...
     def prompt(self, function: Any = None, /, **options: Any) -> Any:
         """Offer a function as a prompt; it stays the function it was. See `add_prompt`."""

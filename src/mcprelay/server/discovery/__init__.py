@@ -256,7 +256,7 @@ def _check_owner(server: Server, handler: Any) -> None:
 
 def asked_from(depth: int) -> Path | None:
     """The folder of the file that called, `depth` calls above this one; None where it is no file."""
-    frame = sys._getframe(depth)  # noqa: SLF001 - the documented way to one's callers
+    frame = sys._getframe(depth)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - the documented way to one's callers
     file = frame.f_globals.get("__file__")
     return Path(file).resolve().parent if file else None
 
