@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mcprelay import Context, LimitExceeded, ProtocolError, Server, ToolError
+from mcprelay import Context, LimitExceeded, Limits, ProtocolError, Server, ToolError
 from mcprelay.server.event import Event, Events, Exchange, Handling, LimitHit, Refusal, Subscription
 from tests.server.ask import ask, call, connected
 
@@ -153,6 +153,77 @@ async def test_a_subscription_is_told_of_at_both_ends(server: Server):
     assert (closed.state, closed.lists, closed.resources) == ("closed", ("tools",), 2)
     assert closed.seconds > 0
     assert "s3cret" not in str(events)
+
+
+async def test_what_cannot_be_read_on_a_channel_is_a_refusal(server: Server):
+    events = watched(server)
+    async with connected(server) as client:
+        await client.send(b"{not json}")
+        await client.receive()
+        await client.send({"jsonrpc": "2.0", "id": 1, "method": "s3cret/method", "params": {}})
+        await client.receive()
+        answer = await client.ask("s3cret/method")
+        assert answer["error"]["code"] == -32601
+    assert events == [
+        Refusal(reason="malformed"),
+        Refusal(reason="malformed", code=-32602),
+        Refusal(reason="malformed", code=-32601),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "body", "expected"),
+    [
+        ({"host": "evil.example"}, b"{}", [Refusal(reason="host", status=421)]),
+        ({"origin": "http://evil.example"}, b"{}", [Refusal(reason="origin", status=403)]),
+        ({"content-type": "text/plain"}, b"{}", [Refusal(reason="media_type", status=415)]),
+        ({}, b"{s3cret", [Refusal(reason="malformed", status=400)]),
+        ({}, b"[" * 70, [LimitHit(limit="body_bytes", allowed=64), Refusal(reason="too_long", status=413)]),
+        ({"path": "/s3cret"}, b"{}", [Refusal(reason="not_found", status=404)]),
+        ({"method": "PUT"}, b"{}", [Refusal(reason="method", status=405)]),
+    ],
+)
+async def test_what_is_refused_over_http_says_why_in_a_word(changes: Any, body: bytes, expected: Any):
+    server = Server("s", limits=Limits(body_bytes=64), allowed_hosts=["testserver"])
+    events = watched(server)
+    headers = {"host": "testserver", "content-type": "application/json", "accept": "*/*"}
+    path, method = changes.pop("path", "/mcp"), changes.pop("method", "POST")
+    scope = {
+        "type": "http",
+        "method": method,
+        "path": path,
+        "headers": [(name.encode(), value.encode()) for name, value in (headers | changes).items()],
+    }
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": body}
+
+    async def send(message: Any) -> None: ...
+
+    await server.asgi()(scope, receive, send)  # type: ignore[arg-type]
+
+    assert events == expected
+    assert "s3cret" not in str(events)
+
+
+async def test_who_comes_when_everybody_is_busy_hits_a_limit():
+    server = Server("s", limits=Limits(concurrent_requests=0), allowed_hosts=["*"])
+    events = watched(server)
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/mcp",
+        "headers": [(b"content-type", b"application/json"), (b"accept", b"*/*"), (b"host", b"x")],
+    }
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b"{}"}
+
+    async def send(message: Any) -> None: ...
+
+    await server.asgi()(scope, receive, send)  # type: ignore[arg-type]
+
+    assert events == [LimitHit(limit="concurrent_requests", allowed=0), Refusal(reason="busy", status=503)]
 
 
 # --- who is told

@@ -16,9 +16,11 @@ from mcprelay.core.endpoint import Endpoint
 from mcprelay.core.work import Exchange, Form, Handshake, Head, InSession, Notice, Refusal, Work
 from mcprelay.errors import LimitExceeded
 from mcprelay.revisions import Era
+from mcprelay.server import event
 from mcprelay.server.bearer import Door, metadata
 from mcprelay.server.call import Call
 from mcprelay.server.cors import Cors
+from mcprelay.server.event import LimitHit
 from mcprelay.server.eventlog import MemoryEventLog
 from mcprelay.server.exchange import ACCEPTED, JSON_HEADER, Arrival, ExchangeLink, Hangup, Load, respond
 from mcprelay.server.session import MemorySessions
@@ -180,7 +182,8 @@ class App:
             send = self._cors.marked(head, send)
         route = self._routes.get(path)
         if route is None:
-            await respond(send, Refusal(404, jsonrpc.refusal(None, jsonrpc.INVALID_REQUEST, "there is nothing here")))
+            nothing = jsonrpc.refusal(None, jsonrpc.INVALID_REQUEST, "there is nothing here")
+            await self._refuse(send, Refusal(404, nothing))
             return
         await route(scope, head, receive, send)
 
@@ -188,7 +191,7 @@ class App:
         """A request to the MCP endpoint."""
         refusal = self.endpoint.open(head)
         if refusal is not None:
-            await respond(send, refusal)
+            await self._refuse(send, refusal)
             return
         arrival = await self._admitted(scope, head, receive, send)
         if arrival is None:
@@ -197,7 +200,7 @@ class App:
             listen = await self._post(arrival)
             refusal = None if listen is None else self._opened(listen, arrival)
             if refusal is not None:
-                await respond(send, refusal)
+                await self._refuse(send, refusal)
             elif listen is not None:
                 try:
                     await self._exchange(listen, arrival)
@@ -206,9 +209,17 @@ class App:
             return
         work = self.endpoint.get(head) if head.method == "GET" else self.endpoint.delete(head)
         if isinstance(work, Refusal):
-            await respond(send, work)
+            await self._refuse(send, work)
         else:
             await self.here().streamable.carry_out(work, arrival)
+
+    async def _refuse(self, send: Send, refusal: Refusal) -> None:
+        """Answer a request for which nothing is done."""
+        if refusal.status == 413:
+            self._server.events.emit(LimitHit(limit="body_bytes", allowed=self._limits.body_bytes))
+        if refusal.status >= 400:
+            self._server.events.emit(event.Refusal.of(refusal.status))
+        await respond(send, refusal)
 
     async def _metadata(self, _scope: Scope, head: Head, _receive: Receive, send: Send) -> None:
         """The document that says where tokens for this server come from (RFC 9728)."""
@@ -244,7 +255,8 @@ class App:
             return None
         if not arrival.begin():
             why = f"too many requests at once: concurrent_requests={self._limits.concurrent_requests}; try again later"
-            await arrival.respond(_busy(why))
+            self._server.events.emit(LimitHit(limit="concurrent_requests", allowed=self._limits.concurrent_requests))
+            await self._refuse(arrival.send, _busy(why))
             return None
         try:
             work = body if isinstance(body, Refusal) else self.endpoint.accept(arrival.head, body)
@@ -278,7 +290,7 @@ class App:
         elif type(work) is Handshake:
             await self.here().streamable.initialize(work, arrival)
         elif type(work) is Refusal:
-            await arrival.respond(work)
+            await self._refuse(arrival.send, work)
         elif type(work) is Notice:
             await arrival.respond(ACCEPTED)
 
@@ -326,6 +338,7 @@ class App:
         try:
             self._server.changes.opened()
         except LimitExceeded as error:
+            self._server.events.emit(LimitHit(limit=error.limit, allowed=error.allowed))
             return _busy(str(error), work.id)
         return None
 
@@ -335,7 +348,7 @@ class App:
         """GET: the stream that carries everything that the server says."""
         refusal = self.endpoint.admit(head) or pair_stream_refusal(head)
         if refusal is not None:
-            await respond(send, refusal)
+            await self._refuse(send, refusal)
             return
         arrival = await self._admitted(scope, head, receive, send)
         if arrival is not None:
@@ -345,14 +358,14 @@ class App:
         """POST: everything that the client says."""
         refusal = self.endpoint.admit(head) or pair_message_refusal(head) or self.endpoint.open_post(head)
         if refusal is not None:
-            await respond(send, refusal)
+            await self._refuse(send, refusal)
             return
         arrival = await self._admitted(scope, head, receive, send)
         body = None if arrival is None else await self._read(receive)
         if arrival is None or body is None:
             return
         if isinstance(body, Refusal):
-            await arrival.respond(body)
+            await self._refuse(arrival.send, body)
         else:
             await self.here().pair.post(arrival, body)
 

@@ -23,6 +23,7 @@ from mcprelay.ports import Session
 from mcprelay.revisions import Era, Fault, Feature
 from mcprelay.server import handshake, question
 from mcprelay.server.call import Answer, Call
+from mcprelay.server.event import LimitHit, Refusal
 from mcprelay.server.outbox import Outbox
 from mcprelay.server.subscription import SessionListener, notice
 from mcprelay.wire import jsonrpc
@@ -142,6 +143,7 @@ class Connection:
             try:
                 data = await self._channel.receive()
             except LimitExceeded as error:
+                self._server.events.emit(LimitHit(limit=error.limit, allowed=error.allowed))
                 await self._send(jsonrpc.refusal(None, jsonrpc.INVALID_REQUEST, str(error)))
                 continue
             if not data:
@@ -177,6 +179,7 @@ class Connection:
         if isinstance(event, Cancelled):
             self._cancel(event)
         elif isinstance(event, Rejected):
+            self._server.events.emit(Refusal(reason="malformed"))
             await self._send(self._as_agreed(event.answer))
         elif isinstance(event, (Replied, Refused)):
             question.settle(event)
@@ -209,6 +212,7 @@ class Connection:
         """The answer to a call; one without a message when it was cancelled."""
         call = self._call(event)
         if isinstance(call, Answer):
+            self._server.events.emit(Refusal(reason="malformed", code=call.code))
             return Answer(self._peer.settle(event.id, call.message), call.code)
         task = asyncio.current_task()
         assert task is not None, "calls are worked on in tasks"  # noqa: S101 - asyncio's promise

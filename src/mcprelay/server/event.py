@@ -113,8 +113,8 @@ class Refusal(Struct, frozen=True, kw_only=True):
     """A request was refused before anything was done for it.
 
     Attributes:
-        reason: Why, in one of few words, such as `host`, `origin`, `method`, `media_type`, `parse`, `revision`,
-            `unknown_method`, `unknown_target`, `busy`.
+        reason: Why, in one of few words: `busy`, `host`, `malformed`, `media_type`, `method`, `not_acceptable`,
+            `not_found`, `origin`, `too_long`, `unknown_target`, or `other`.
         status: The HTTP status, or 0 on a channel.
         code: The JSON-RPC code, or 0 where none was said.
     """
@@ -125,6 +125,24 @@ class Refusal(Struct, frozen=True, kw_only=True):
     reason: str
     status: int = 0
     code: int = 0
+
+    @classmethod
+    def of(cls, status: int) -> Refusal:
+        """The refusal that an HTTP status is."""
+        return cls(reason=_REASONS.get(status, "other"), status=status)
+
+
+_REASONS = {
+    400: "malformed",
+    403: "origin",
+    404: "not_found",
+    405: "method",
+    406: "not_acceptable",
+    413: "too_long",
+    415: "media_type",
+    421: "host",
+    503: "busy",
+}
 
 
 class LimitHit(Struct, frozen=True, kw_only=True):
