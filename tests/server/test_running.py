@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -307,3 +308,41 @@ def test_a_request_that_is_piped_in_is_answered_although_the_input_ends(tmp_path
     )
     assert "answered" in done.stdout
     assert done.returncode == 0
+
+
+@pytest.mark.parametrize("body", ["await asyncio.sleep(60)", "time.sleep(60)"])
+def test_http_ends_in_time_although_a_handler_does_not_let_go(tmp_path: Path, body: str) -> None:
+    program = tmp_path / "stubborn.py"
+    program.write_text(
+        "import asyncio, sys, time\nfrom mcprelay import Limits, Server\n"
+        "server = Server('stubborn', limits=Limits(shutdown_grace=0.2, cancel_grace=0.3))\n"
+        "@server.tool\nasync def hold() -> str:\n"
+        "    print('held', file=sys.stderr, flush=True)\n"
+        "    while True:\n"
+        "        try:\n"
+        f"            {body}\n"
+        "        except asyncio.CancelledError:\n"
+        "            continue\n"
+        "server.run('http', port=0)\n",
+        encoding="utf-8",
+    )
+    process = subprocess.Popen([sys.executable, str(program)], stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    url = process.stderr.readline().split(" at ")[1].split(" ")[0]
+
+    async def call() -> None:
+        async with Client(url) as client:
+            calling = asyncio.ensure_future(client.call_tool("hold"))
+            line = await asyncio.to_thread(process.stderr.readline)  # type: ignore[union-attr]
+            assert line == "held\n"
+            process.send_signal(signal.SIGTERM)
+            assert await asyncio.to_thread(process.wait, TIMELY + BUSY) == 0
+            with pytest.raises(Exception, match="tools/call"):
+                await calling
+
+    try:
+        asyncio.run(call())
+    finally:
+        process.kill()
+        process.wait()
+        process.stderr.close()

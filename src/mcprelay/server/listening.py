@@ -15,7 +15,7 @@ from mcprelay.errors import ConfigurationError
 from mcprelay.wire.authority import is_loopback
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Callable, Generator
 
     import uvicorn
 
@@ -79,7 +79,13 @@ def bound(options: HttpOptions) -> socket.socket:
 
 
 def listener(
-    app: App, server: Server, options: HttpOptions, started: asyncio.Future[None] | None, *, signals: bool
+    app: App,
+    server: Server,
+    options: HttpOptions,
+    started: asyncio.Future[None] | None,
+    *,
+    signals: bool,
+    insist: Callable[[], None],
 ) -> uvicorn.Server:
     """A uvicorn that says when it listens, and ends streams with their final message before it waits for them.
 
@@ -89,6 +95,7 @@ def listener(
         options: How it serves.
         started: Set when connections are accepted.
         signals: Whether SIGINT and SIGTERM end it; the second one at once. `serve` returns then like at any other end.
+        insist: Called at such a signal even while the loop is blocked, from the main thread.
     """
     import uvicorn
 
@@ -107,6 +114,7 @@ def listener(
             with contextlib.ExitStack() as stack:
                 if signals:
                     stack.enter_context(on_signals(self._told))
+                    insist_on_signals(insist)
                 yield
 
         def _told(self) -> None:
@@ -127,6 +135,13 @@ def listener(
             timeout_graceful_shutdown=max(1, round(server.limits.shutdown_grace)),
         )
     )
+
+
+def insist_on_signals(insist: Callable[[], None]) -> None:
+    """Beside the loop's own handlers, which a blocked loop never calls: call `insist` at SIGINT and SIGTERM."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with contextlib.suppress(ValueError):  # not the main thread
+            signal.signal(number, lambda *_: insist())
 
 
 @contextlib.contextmanager

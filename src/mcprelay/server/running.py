@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import difflib
-import signal
 import sys
+import threading
 from typing import TYPE_CHECKING, Any, Self
 
 from mcprelay.errors import ConfigurationError
-from mcprelay.server.listening import HttpOptions, bound, listener, on_signals
+from mcprelay.server.listening import HttpOptions, bound, insist_on_signals, listener, on_signals
 
 if TYPE_CHECKING:
     import socket
@@ -73,6 +73,7 @@ class Running:
         self._http = HttpOptions(**options) if transport == "http" else None
         self._state = options.get("state")
         self._alone = alone
+        self._last: threading.Timer | None = None
         self._task: asyncio.Task[None] | None = None
         self._listener: uvicorn.Server | None = None
         self._socket: socket.socket | None = None
@@ -164,10 +165,7 @@ class Running:
         )
         try:
             with on_signals(serving.cancel):
-                for number in (signal.SIGINT, signal.SIGTERM):
-                    with contextlib.suppress(ValueError):  # not the main thread
-                        # Beside the loop's own handler, which a blocked loop never calls.
-                        signal.signal(number, lambda *_: ending.told())
+                insist_on_signals(ending.told)
                 yield
         finally:
             ending.over()
@@ -185,11 +183,32 @@ class Running:
             sse_path=options.sse_path,
             message_path=options.message_path,
         )
-        self._listener = listener(app, self._server, options, started, signals=self._alone)
+        self._listener = listener(app, self._server, options, started, signals=self._alone, insist=self._insist)
         try:
             await self._listener.serve(sockets=[self._socket])
         finally:
             self._socket.close()
+
+    def _insist(self) -> None:
+        """A signal says that the process shall end: it does, soon, whatever its handlers do."""
+        if self._last is None:
+            limits = self._server.limits
+            self._last = threading.Timer(limits.shutdown_grace + limits.cancel_grace, _end)
+            self._last.daemon = True
+            self._last.start()
+
+    def ended(self) -> None:
+        """The program goes on with what comes after serving."""
+        if self._last is not None:
+            self._last.cancel()
+        if self.ending is not None:
+            self.ending.returned()
+
+
+def _end() -> None:
+    from mcprelay.stdio.server import exit_within
+
+    exit_within(0.0)
 
 
 def run(server: Server, transport: str, options: dict[str, Any]) -> None:
@@ -203,8 +222,7 @@ def run(server: Server, transport: str, options: dict[str, Any]) -> None:
         with contextlib.suppress(KeyboardInterrupt), asyncio.Runner(loop_factory=fastest_loop()) as runner:
             runner.run(main())
     finally:
-        if running.ending is not None:
-            running.ending.returned()
+        running.ended()
 
 
 def fastest_loop() -> Any:
