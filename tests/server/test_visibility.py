@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from typing import Annotated, Any
 
 import pytest
 
-from mcprelay import Complete, Server
+from mcprelay import Complete, Schema, Server
+from mcprelay.auth.resource import Attestation, Bearer
+from mcprelay.revisions import NEWEST
 from mcprelay.server.call import Principal
 from tests.server.ask import ask, call, connected, names, result
+from tests.server.rawclient import meta
 
 ADA = Principal("ada", frozenset({"admin", "read"}))
 BOB = Principal("bob", frozenset({"read"}))
@@ -163,3 +168,49 @@ async def test_in_the_handshake_era_too(server: Server):
 
     assert [message["params"]["uri"] for message in await subscribed(ADA)] == ["a://secret"]
     assert await subscribed(BOB) == []
+
+
+@pytest.mark.parametrize(
+    ("subject", "header", "expected"),
+    [("ada", "a", 200), ("ada", "b", -32020), ("ada", None, -32020), ("bob", "b", -32602), ("bob", None, -32602)],
+)
+async def test_headers_that_mirror_arguments_do_not_tell_that_a_tool_is_there(subject, header, expected):
+    served = Server("s", allowed_hosts=["*"], auth=Bearer(known, resource="http://x/mcp"))
+
+    @served.tool(visible=is_ada)
+    def routed(region: Annotated[str, Schema(header="Region")]) -> str:
+        return region
+
+    params = {"name": "routed", "arguments": {"region": "a"}, "_meta": meta()}
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode()
+    headers = {
+        "content-type": "application/json",
+        "accept": "application/json",
+        "host": "x",
+        "authorization": f"Bearer {subject}",
+        "mcp-protocol-version": NEWEST.name,
+        "mcp-method": "tools/call",
+        "mcp-name": "routed",
+        **({"mcp-param-region": header} if header else {}),
+    }
+    raw = [(name.encode(), value.encode()) for name, value in headers.items()]
+    scope = {"type": "http", "method": "POST", "path": "/mcp", "headers": raw}
+    sent: list[Any] = []
+
+    async def receive() -> dict[str, Any]:
+        if sent:
+            await asyncio.Event().wait()
+        sent.append(None)
+        return {"type": "http.request", "body": body}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    await served.asgi()(scope, receive, send)  # type: ignore[arg-type]
+
+    answer = json.loads(sent[-1]["body"])
+    assert answer.get("error", {}).get("code", 200) == expected, answer
+
+
+def known(token: str) -> Attestation:
+    return Attestation(subject=token, audiences=("http://x/mcp",))

@@ -328,9 +328,11 @@ class Catalog:
         return (self.tools, self.resources, self.templates, self.prompts)
 
     def header_params(self, tool: str) -> tuple[HeaderParam, ...]:
-        """The headers that mirror the arguments of a tool; none for an unknown one."""
+        """The headers that mirror the arguments of a tool; none for an unknown one, nor for one that some callers may
+        not see, because who asks is not known yet. Then whoever carries the call out looks at them.
+        """
         entry = self.tools.entries.get(tool)
-        return () if entry is None else entry.header_params
+        return () if entry is None or entry.restricted else entry.header_params
 
     def resource(self, uri: str, principal: Principal | None) -> tuple[Entry, dict[str, Any]] | None:
         """What a URI names: the resource of exactly that URI, else the most specific template that matches, with the

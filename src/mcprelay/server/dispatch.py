@@ -44,7 +44,8 @@ from mcprelay.types import (
     Text,
     ToolResult,
 )
-from mcprelay.wire import jsonrpc
+from mcprelay.wire import jsonrpc, mirror
+from mcprelay.wire.field import Headers
 from mcprelay.wire.params import SERVER_INFO
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from mcprelay.server import Server
     from mcprelay.server.call import Call
     from mcprelay.server.catalog import Shelf
+    from mcprelay.server.entry import Entry
 
     Outcome = Any
     CallNext = Callable[[Call], Awaitable[Outcome]]
@@ -232,6 +234,8 @@ class Dispatcher:
         entry = self._catalog.tools.get(call.params.name, call.principal)
         if entry is None:
             raise self._unknown(call, f"Unknown tool: {call.params.name}")
+        if entry.header_params and entry.restricted:
+            _check_mirrored(call, entry)
         try:
             if call.observed:
                 return await handled(self._events, call, entry, entry.run(call))
@@ -335,6 +339,15 @@ class Dispatcher:
     async def _set_level(self, call: Call) -> Outcome:
         call.session.log_level = call.params.level  # type: ignore[union-attr]
         return EmptyResult()
+
+
+def _check_mirrored(call: Call, entry: Entry) -> None:
+    """Whether headers say what the arguments say, where the rules of HTTP could not tell because it is hidden."""
+    if not call.revision.http.routing_headers or call.http is None or call.http.scope is None:
+        return
+    wrong = mirror.disagreement(entry.header_params, call.arguments, Headers.of(call.http.scope["headers"]))
+    if wrong is not None:
+        raise ProtocolError(call.revision.code(Fault.HEADER_MISMATCH), f"Header mismatch: {wrong}")
 
 
 def _around(layer: Middleware, inner: CallNext) -> CallNext:
