@@ -98,6 +98,19 @@ def test_a_mistake_in_a_definition_is_told_with_its_line(tmp_path):
         find_server(write(tmp_path, "some_wrong.py", text))
 
 
-def test_a_folder_is_not_a_file(tmp_path):
-    with pytest.raises(ConfigurationError, match="is a folder"):
+def test_a_folder_is_served_with_what_is_marked_in_it(tmp_path, capsys):
+    folder = tmp_path / "handlers"
+    folder.mkdir()
+    (folder / "good.py").write_text("from mcprelay import tool\n@tool\ndef found_in_a_folder() -> str: return ''\n")
+    (folder / "broken.py").write_text("import nothing_of_that_name\n")
+
+    server = find_server(str(folder))
+
+    assert server.info.name == "handlers"
+    assert list(server.catalog.tools.entries) == ["found_in_a_folder"]
+    assert "broken.py was skipped: ModuleNotFoundError" in capsys.readouterr().err
+
+
+def test_a_folder_in_which_nothing_is_marked_is_told(tmp_path):
+    with pytest.raises(ConfigurationError, match="nothing in the folder .* is marked"):
         find_server(str(tmp_path))

@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 
 
 def find_server(source: str) -> Server:
-    """The server that `source` names: `file.py`, `file.py:name` or `package.module:name`.
+    """The server that `source` names: `file.py`, `file.py:name`, `package.module:name`, or a folder of handlers.
 
-    A name may lead through attributes, and to a function that makes the server.
+    A name may lead through attributes, and to a function that makes the server. Of a folder, what is marked in its
+    files is served under the folder's name.
 
     Raises:
         ConfigurationError: There is no file, no server or more than one, or the file cannot be imported.
@@ -28,9 +29,28 @@ def find_server(source: str) -> Server:
     place, _, name = source.rpartition(":") if _names_one(source) else (source, "", "")
     path = Path(place)
     if path.is_dir():
-        raise ConfigurationError(f"{place} is a folder; name the file in it that has the Server")
+        return _discovered(path)
     module = _load_file(path) if path.suffix == ".py" else _load_module(place, source)
     return _named(module, name, source) if name else _only(module, place)
+
+
+def _discovered(path: Path) -> Server:
+    """A server of what is marked in the files of a folder."""
+    from mcprelay.server import Server
+
+    path = path.resolve()
+    if str(path.parent) not in sys.path:
+        sys.path.insert(0, str(path.parent))  # as if Python had been started with a file beside the folder
+    server = Server(path.name)
+    found = server.discover(path)
+    for one in found.broken:
+        print(f"{one.place} was skipped: {one.reason}", file=sys.stderr)
+    if not (found.tools or found.resources or found.prompts):
+        raise ConfigurationError(
+            f"nothing in the folder {path} is marked with @tool, @resource or @prompt; if a file in it has a Server,"
+            " name that file"
+        )
+    return server
 
 
 def _names_one(source: str) -> bool:
