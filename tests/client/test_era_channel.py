@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from mcprelay import CallFailed, Client, ConnectionLost, Evidence, RemoteError, RevisionUnsupported
+from mcprelay import CallFailed, Client, ConnectFailed, Evidence, RemoteError, RevisionUnsupported
 from mcprelay.testing import ScriptedChannel
 from tests.client.peer import DISCOVERED, INITIALIZED, LEGACY, MODERN, connected, in_session, tool_result
 
@@ -161,13 +161,14 @@ async def test_a_refused_handshake_is_the_servers_error():
     assert caught.value.evidence is Evidence.ANSWERED
 
 
-async def test_a_server_that_ends_during_the_handshake_is_told_as_it_is():
+async def test_a_server_that_ends_during_the_handshake_was_never_reached():
     channel = ScriptedChannel()
     connecting = asyncio.ensure_future(Client(channel).connect())
     await channel.expect("server/discover")
     channel.end()
-    with pytest.raises(ConnectionLost):
+    with pytest.raises(ConnectFailed, match="the server closed the connection") as caught:
         await connecting
+    assert caught.value.evidence is Evidence.NOT_SENT
 
 
 async def test_a_server_that_never_answers_fails_the_connection_within_its_time():

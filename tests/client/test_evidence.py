@@ -471,7 +471,8 @@ async def test_a_command_that_does_not_exist():
 async def test_a_child_that_exits_at_once_is_told_with_its_last_words():
     client = fresh([sys.executable, "-c", "import sys; sys.stderr.write('no licence\\n'); sys.exit(3)"])
     error = await failure_of(client.connect())
-    assert isinstance(error, (ConnectFailed, ConnectionLost))
+    assert type(error) is ConnectFailed
+    assert error.evidence is Evidence.NOT_SENT
     assert error.exit_code == 3
     assert "no licence" in error.stderr
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from mcprelay.client import failure
 from mcprelay.client.deadline import is_cancelled
-from mcprelay.errors import CallFailed, Evidence, LocalFault
+from mcprelay.errors import CallFailed, ConnectFailed, Evidence, LocalFault
 
 if TYPE_CHECKING:
     from mcprelay.client.call import Call
@@ -101,7 +101,7 @@ class Connection:
             await self._give_up(opening)
             raise failure.expired(call, Evidence.NOT_SENT) from None
         except CallFailed as error:
-            if call is None or error.evidence is Evidence.ANSWERED:
+            if error.evidence is Evidence.ANSWERED or (call is None and isinstance(error, ConnectFailed)):
                 raise
             process = {"exit_code": error.exit_code, "stderr": error.stderr}
             raise failure.unconnected(call, f"there is no connection ({error})", **process) from error
