@@ -177,6 +177,13 @@ def _answered(known: dict[str, Any]) -> dict[str, Any]:
     return {"evidence": Evidence.ANSWERED, **known}
 
 
+def _last_words(stderr: str) -> str:
+    """The last lines of a process, for a traceback. What could command a terminal is shown as an escape."""
+    lines = stderr.rstrip().splitlines()[-5:]
+    shown = ("".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line) for line in lines)
+    return "\n    ".join(["the last lines of the server's standard error:", *shown])
+
+
 class CallFailed(MCPRelayError):
     """A call has no result.
 
@@ -212,6 +219,8 @@ class CallFailed(MCPRelayError):
         self.correlation_id = correlation_id
         self.exit_code = exit_code
         self.stderr = stderr
+        if stderr.strip():
+            self.add_note(_last_words(stderr))
 
 
 class ConnectFailed(CallFailed):

@@ -6,6 +6,7 @@ import itertools
 import socket
 import sys
 import textwrap
+import traceback
 
 import pytest
 
@@ -475,6 +476,15 @@ async def test_a_child_that_exits_at_once_is_told_with_its_last_words():
     assert error.evidence is Evidence.NOT_SENT
     assert error.exit_code == 3
     assert "no licence" in error.stderr
+
+
+def test_the_last_lines_of_a_process_stand_in_the_traceback_and_cannot_command_the_terminal():
+    stderr = "".join(f"line {number}\n" for number in range(9)) + "\x1b[2Jgone\n"
+    error = ConnectFailed("no", evidence=Evidence.NOT_SENT, stderr=stderr)
+    shown = "".join(traceback.format_exception(error))
+    assert "    line 5\n    line 6\n    line 7\n    line 8\n    \\x1b[2Jgone" in shown
+    assert "line 4" not in shown
+    assert not hasattr(ConnectFailed("no", evidence=Evidence.NOT_SENT, stderr="\n"), "__notes__")
 
 
 async def test_a_child_that_exits_in_the_middle_of_a_call():
