@@ -14,6 +14,7 @@ from mcprelay import (
     CallFailed,
     CallLimitExceeded,
     Client,
+    ConfigurationError,
     ConnectFailed,
     ConnectionLost,
     DeadlineExceeded,
@@ -467,6 +468,14 @@ async def test_a_command_that_does_not_exist():
     error = await failure_of(fresh(["/no/such/program"]).connect())
     assert type(error) is ConnectFailed
     assert error.evidence is Evidence.NOT_SENT
+
+
+def test_a_command_in_one_string_is_no_address_and_the_error_says_how_to_write_it():
+    with pytest.raises(ConfigurationError, match=r'a command is a list: \["python", "library.py"\]'):
+        Client("python library.py")
+    with pytest.raises(ConfigurationError) as caught:
+        Client("ftp://example.com")
+    assert "a command" not in str(caught.value)
 
 
 async def test_a_child_that_exits_at_once_is_told_with_its_last_words():

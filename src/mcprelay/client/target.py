@@ -211,7 +211,8 @@ def checked_url(url: str) -> str:
     """
     parts = _split(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ConfigurationError(f"the address {url!r} must begin with http:// or https:// and name a host")
+        wrong = f"the address {url!r} must begin with http:// or https:// and name a host"
+        raise ConfigurationError(wrong if parts.scheme else f"{wrong}; {_LISTED}")
     if "@" in parts.netloc:
         raise ConfigurationError("an address must not hold credentials: give them as auth=")
     if parts.fragment:
@@ -223,6 +224,9 @@ def checked_url(url: str) -> str:
     except ValueError:
         raise ConfigurationError(f"the address {url!r} has no valid port") from None
     return url
+
+
+_LISTED = 'a command is a list: ["python", "library.py"]'
 
 
 def _is_safe(url: str) -> bool:
