@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlsplit
 
+from mcprelay.ports import Channel
 from mcprelay.relay.budget import Limits
 from mcprelay.relay.entry import Entry, Problems
 from mcprelay.relay.errors import SettingWrong
@@ -133,8 +134,8 @@ def _check_reach(entry: Entry, transport: Transport | None) -> None:
 def _target(entry: Entry) -> Any:
     """A server that is an object of this process: code alone can give one."""
     target = entry.any("target")
-    if target is not None and not callable(getattr(target, "connect", None)):
-        entry.wrong("target", "expected a Server, or another object whose connect() gives a channel")
+    if target is not None and not callable(getattr(target, "connect", None)) and not isinstance(target, Channel):
+        entry.wrong("target", "expected a Server, another object whose connect() gives a channel, or a channel")
     return target
 
 
