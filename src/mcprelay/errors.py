@@ -275,7 +275,9 @@ class RemoteError(CallFailed):
     kind = "refused"
 
     def __init__(self, code: int, message: str, data: Any = None, **known: Any) -> None:
-        super().__init__(f"{message} (code {code})", **_answered(known))
+        method = known.get("method")
+        said = message if method is None else f"{method}: {message}"
+        super().__init__(f"{said} (code {code})", **_answered(known))
         self.code = code
         self.message = message
         self.data = data

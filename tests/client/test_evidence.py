@@ -20,6 +20,7 @@ from mcprelay import (
     DeadlineExceeded,
     Evidence,
     NotSent,
+    RemoteError,
     ResponseInvalid,
 )
 from mcprelay.client.retry import Retry
@@ -485,6 +486,13 @@ async def test_a_child_that_exits_at_once_is_told_with_its_last_words():
     assert error.evidence is Evidence.NOT_SENT
     assert error.exit_code == 3
     assert "no licence" in error.stderr
+
+
+def test_an_error_of_the_server_says_which_call_it_answered():
+    error = RemoteError(-32601, "Method not found", method="tools/call")
+    assert str(error) == "tools/call: Method not found (code -32601)"
+    assert error.message == "Method not found"
+    assert str(RemoteError(-32601, "Method not found")) == "Method not found (code -32601)"
 
 
 def test_the_last_lines_of_a_process_stand_in_the_traceback_and_cannot_command_the_terminal():
