@@ -5,6 +5,7 @@ import json
 import logging
 import pickle
 import re
+import sys
 
 import pytest
 
@@ -516,6 +517,17 @@ async def test_sets_are_joined_with_names_that_are_unique():
 
 
 # --- availability
+
+
+async def test_a_process_that_ends_before_it_answers_says_its_exit_code_and_keeps_its_last_words_apart():
+    program = "import sys; print('no DATABASE_URL', file=sys.stderr); sys.exit(3)"
+    one = {"command": [sys.executable, "-c", program], "allow": ["a"]}
+    async with Relay(servers={"x": one}) as relay:
+        with pytest.raises(ServerUnreachable) as caught:
+            await relay.tools()
+    assert str(caught.value).endswith("The server's process exited with code 3 before it answered.")
+    assert "DATABASE_URL" not in str(caught.value)
+    assert caught.value.stderr.strip() == "no DATABASE_URL"
 
 
 async def test_a_command_that_is_not_there_is_unreachable():

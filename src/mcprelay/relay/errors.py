@@ -129,9 +129,18 @@ class Unauthorized(RelayError):
 
 
 class ServerUnreachable(RelayError):
-    """No answer came from the server. `__cause__` says whether the request may have been sent."""
+    """No answer came from the server. `__cause__` says whether the request may have been sent.
+
+    Attributes:
+        stderr: The end of what the server's process wrote to its standard error, raw. It is for whoever runs the
+            application, and never in the message.
+    """
 
     code = "transport"
+
+    def __init__(self, message: str, *, server: str | None = None, stderr: str = "") -> None:
+        super().__init__(message, server=server)
+        self.stderr = stderr
 
 
 class CallDenied(RelayError):

@@ -16,6 +16,7 @@ from mcprelay.errors import (
     AuthorizationRequired,
     CallFailed,
     ConnectFailed,
+    ConnectionLost,
     DeadlineExceeded,
     Evidence,
     HttpError,
@@ -64,8 +65,13 @@ class Told(Struct, frozen=True, kw_only=True):
     code: str = "transport"
 
 
-def tell(error: Exception) -> Told:
-    """Tell a failure. Whatever the exception is, there is a sentence for it."""
+def tell(error: Exception, *, acts: bool = True) -> Told:
+    """Tell a failure. Whatever the exception is, there is a sentence for it.
+
+    Args:
+        error: What failed.
+        acts: Whether it is told what became of the request. A listing does nothing, so that there it does not matter.
+    """
     if isinstance(error, ToolError):
         return Told(answer=_answer(error), code="tool_failed")
     if isinstance(error, RemoteError):
@@ -85,9 +91,12 @@ def tell(error: Exception) -> Told:
             f"{int(error.allowed):,}. Nothing of it is shown. Ask for less.",
             code="too_large",
         )
+    if isinstance(error, (ConnectFailed, ConnectionLost)) and error.exit_code is not None:
+        sent = _SENT[error.evidence] if acts else ""
+        return Told(local=f"The server's process exited with code {error.exit_code} before it answered.{sent}")
     for kind, sentence in _SENTENCES:
         if isinstance(error, kind):
-            sent = _SENT[error.evidence] if isinstance(error, CallFailed) else ""
+            sent = _SENT[error.evidence] if isinstance(error, CallFailed) and acts else ""
             code = "authorization" if kind is AuthorizationRequired else "transport"
             return Told(local=sentence + sent, code=code)
     return Told(local="The call failed in this application.", code="failed")

@@ -176,9 +176,9 @@ class Station:
         if isinstance(error, AuthorizationRequired):
             login = f"`mcprelay login {name}` gets new ones" if self.settings.auth else "its token or headers are wrong"
             return Unauthorized(f"{where} does not accept the credentials: {login}", server=name)
-        told = tell(error)
+        told = tell(error, acts=False)
         if told.code == "transport" and error.kind in ("unreachable", "lost", "timeout", "http"):
-            return ServerUnreachable(f"{where}: {told.local}", server=name)
+            return ServerUnreachable(f"{where}: {told.local}", server=name, stderr=error.stderr)
         return DefinitionRefused(f"the tools of {where} cannot be listed: {told.local}", server=name)
 
     # --- calls
