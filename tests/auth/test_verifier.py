@@ -84,6 +84,12 @@ def test_an_empty_token_is_a_mistake() -> None:
         StaticTokens({"": Attestation(subject="ada")})
 
 
+def test_a_token_that_stands_for_no_attestation_is_a_mistake_that_is_told_without_the_token() -> None:
+    with pytest.raises(ConfigurationError, match=r"Attestation\(subject=.*not a str") as caught:
+        StaticTokens({"s3cret": "ada"})  # type: ignore[dict-item]
+    assert "s3cret" not in str(caught.value)
+
+
 async def test_a_signed_token_says_who_for_whom_and_what() -> None:
     private, public = key_pair("k1")
     attested = await verifier(Canned({"keys": [public]}), Clock())(signed(private, azp="app"))

@@ -40,6 +40,13 @@ def server() -> Server:
     return made
 
 
+@pytest.mark.parametrize(("auth", "kind"), [("s3cret", "str"), (StaticTokens(TOKENS), "StaticTokens")])
+def test_what_does_not_guard_is_refused_at_once_and_not_shown(auth: Any, kind: str) -> None:
+    with pytest.raises(ConfigurationError, match=rf"auth: a mcprelay\.auth\.resource\.Bearer.*not a {kind}") as caught:
+        Server("x", auth=auth)
+    assert "s3cret" not in str(caught.value)
+
+
 async def test_a_good_token_gets_in_and_handlers_see_who_it_is(server: Server) -> None:
     async with server.serve("http", port=0) as running, Client(running.url, auth="ada-token") as client:
         assert (await client.call_tool("whoami")).value == "ada"

@@ -37,12 +37,20 @@ class StaticTokens:
 
     Args:
         tokens: What each token stands for.
+
+    Raises:
+        ConfigurationError: A token is empty, or what it stands for is no `Attestation`.
     """
 
     def __init__(self, tokens: Mapping[str, Attestation]) -> None:
         if not all(tokens):
             msg = "StaticTokens: a token is empty"
             raise ConfigurationError(msg)
+        given: list[Any] = list(tokens.values())  # whatever a user passed
+        for each in given:
+            if not isinstance(each, Attestation):
+                msg = f"StaticTokens: a token is worth an Attestation(subject=...), and not a {type(each).__name__}"
+                raise ConfigurationError(msg)
         self._known = [(_digest(token), attested) for token, attested in tokens.items()]
 
     def __repr__(self) -> str:

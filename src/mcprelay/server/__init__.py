@@ -118,7 +118,7 @@ class Server(Registry):
         self.instructions = instructions
         self.revisions = _chosen(among)
         self.served = {revision.name: revision for revision in self.revisions}
-        self.auth = auth
+        self.auth = _guard(auth)
         self.ttl_ms = ttl_ms
         self.cache_scope: CacheScope = cache_scope
         self.strict = strict
@@ -291,3 +291,15 @@ def _chosen(among: Iterable[str] | None) -> tuple[Revision, ...]:
     if not names:
         raise ConfigurationError("among: name at least one protocol revision")
     return tuple(revision for revision in revisions.ALL.values() if revision.name in names)
+
+
+def _guard(auth: Any) -> Bearer | None:
+    if auth is None:
+        return None
+    from mcprelay.auth.resource import Bearer
+
+    if not isinstance(auth, Bearer):
+        kind = type(auth).__name__  # the value may be a secret
+        msg = f"auth: a mcprelay.auth.resource.Bearer(verify, resource=...), and not a {kind}"
+        raise ConfigurationError(msg)
+    return auth
