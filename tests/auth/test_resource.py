@@ -47,6 +47,26 @@ async def test_a_verifier_may_be_a_plain_function() -> None:
 
 
 @pytest.mark.parametrize(
+    ("outcome", "said"),
+    [
+        (TokenRejected("secret-token\nhas expired"), "(invalid_token): Invalid token: ...'has expired."),
+        (attest(audiences=("https://other.example",)), "(wrong_resource): Invalid token: the token was issued for"),
+        (attest(scopes=frozenset()), "(insufficient_scope): The token lacks the scope read."),
+    ],
+)
+async def test_a_refused_token_leaves_one_line_with_the_reason_and_without_the_token(
+    outcome: object, said: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    await denied(bearer(outcome))
+
+    (record,) = caplog.records
+    assert record.name == "mcprelay.auth"
+    assert record.levelname == "WARNING"
+    assert said in record.getMessage()
+    assert "secret-token" not in caplog.text
+
+
+@pytest.mark.parametrize(
     "header", [None, "", "Bearer", "Bearer ", "Basic abc", "Bearer a b", "Bearer ä", "Bearersecret"]
 )
 async def test_without_a_token_the_challenge_says_where_to_get_one_and_no_error(header: str | None) -> None:

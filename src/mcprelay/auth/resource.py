@@ -134,13 +134,24 @@ class Bearer:
         """The RFC 9728 document."""
 
     async def admit(self, authorization: str | None) -> Principal | Denied:
-        """Whether the bearer of this `Authorization` header may go on, and who it is. Raises nothing."""
+        """Whether the bearer of this `Authorization` header may go on, and who it is. Raises nothing.
+
+        A token that is refused leaves its reason in the log, without the token. A request without one leaves nothing:
+        so a client asks where to get one.
+        """
         found = _CREDENTIALS.fullmatch(authorization) if authorization is not None else None
         if found is None:
             return Denied(
                 "missing_token", 401, "This server needs a bearer token in the Authorization header.", self._challenge()
             )
-        attested = await self._attested(found[1])
+        judged = await self._judged(found[1])
+        if isinstance(judged, Denied) and judged.reason != "verifier_unavailable":
+            said = _quotable(judged.message.replace(found[1], "..."))  # a verifier may quote the token
+            logger.warning("a token was refused (%s): %s", judged.reason, said)
+        return judged
+
+    async def _judged(self, token: str) -> Principal | Denied:
+        attested = await self._attested(token)
         if isinstance(attested, Denied):
             return attested
         if self._resource not in attested.audiences or (len(attested.audiences) > 1 and not self._shared):
