@@ -52,7 +52,7 @@ def a_server(**options: Any) -> Server:
         (
             "http",
             {"host": ".".join("0000")},
-            r"0\.0\.0\.0 is reachable from other machines.*allow_unauthenticated=True",
+            r"0\.0\.0\.0 is reachable from other machines.* has no auth=\. Protect it.*allow_unauthenticated=True",
         ),
         ("http", {"host": "localhost.example.com"}, r"localhost\.example\.com is reachable"),
         ("http", {"host": "127.evil.example"}, r"is reachable"),

@@ -55,7 +55,7 @@ class HttpOptions(Struct, kw_only=True):
             raise ConfigurationError("ssl_keyfile is of no use without ssl_certfile")
         if not protected and not self.allow_unauthenticated and not is_loopback(self.host):
             raise ConfigurationError(
-                f"{self.host} is reachable from other machines and this server has no auth="
+                f"{self.host} is reachable from other machines and this server has no auth=."
                 " Protect it, bind 127.0.0.1, or say allow_unauthenticated=True."
             )
 
