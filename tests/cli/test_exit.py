@@ -3,8 +3,10 @@ import sys
 
 import pytest
 
+from mcprelay.cli.app import run
 from mcprelay.cli.exit import Exit, ended, explain
 from mcprelay.errors import (
+    AuthorizationRequired,
     ConfigurationError,
     ConnectFailed,
     ConnectionLost,
@@ -60,6 +62,21 @@ def test_the_last_words_of_a_process_are_shown():
     sentence = explain(error).sentence
     assert sentence.startswith("the process exited with code 3. The server's last words:\n    line 20\n")
     assert sentence.endswith("\n    line 29")
+
+
+@pytest.mark.parametrize("said", ["it answered 401", "it answered 401."])
+def test_who_has_no_token_is_told_how_to_get_one(said):
+    error = AuthorizationRequired(said, status=401)
+    assert explain(error).sentence.startswith("it answered 401. `mcprelay login TARGET` gets a token")
+
+
+def test_a_login_that_fails_does_not_advise_to_log_in(monkeypatch, capsys):
+    async def login(target):
+        raise AuthorizationRequired("it answered 401.", status=401)
+
+    monkeypatch.setattr("mcprelay.cli.account.login", login)
+    assert run(["login", "https://example.com/mcp"]) is Exit.REFUSED
+    assert capsys.readouterr().err == "mcprelay: it answered 401.\n"
 
 
 def test_work_ends_with_its_own_code_or_with_done():

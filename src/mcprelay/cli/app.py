@@ -29,7 +29,7 @@ app = App(name="mcprelay", help=HELP, help_epilogue=CODES, version=__version__, 
 
 def run(words: list[str]) -> Exit:
     """Run a command line, and say how it ended."""
-    return ended(lambda: _run(words), as_json="--json" in words)
+    return ended(lambda: _run(words), as_json="--json" in words, login_helps=words[:1] != ["login"])
 
 
 def _run(words: list[str]) -> Any:

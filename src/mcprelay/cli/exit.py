@@ -70,7 +70,7 @@ class Failure(Struct, frozen=True):
     facts: dict[str, Any]
 
 
-def ended(work: Callable[[], Any], *, as_json: bool) -> Exit:
+def ended(work: Callable[[], Any], *, as_json: bool, login_helps: bool = True) -> Exit:
     """Do the work of a command, and say how it ended. With MCPRELAY_DEBUG set, failures are raised as they are."""
     try:
         outcome = work()
@@ -86,18 +86,23 @@ def ended(work: Callable[[], Any], *, as_json: bool) -> Exit:
             raise
         from mcprelay.cli import show
 
-        failure = explain(error)
+        failure = explain(error, login_helps=login_helps)
         show.failed(failure, json=as_json)
         return failure.code
 
 
-def explain(error: Exception) -> Failure:
-    """What an exception of the package means for whoever ran the command."""
+def explain(error: Exception, *, login_helps: bool = True) -> Failure:
+    """What an exception of the package means for whoever ran the command.
+
+    Args:
+        error: What the command ended with.
+        login_helps: Whether logging in is worth a try: not when that is what failed.
+    """
     facts: dict[str, Any] = {"kind": type(error).__name__, "message": str(error)}
     if isinstance(error, CallFailed):
         facts["evidence"] = str(error.evidence)
         facts |= {name: getattr(error, name) for name in ("status", "code", "exit_code") if hasattr(error, name)}
-    return Failure(_code(error), _sentence(error), facts)
+    return Failure(_code(error), _sentence(error, login_helps=login_helps), facts)
 
 
 def _code(error: Exception) -> Exit:
@@ -113,11 +118,12 @@ def _code(error: Exception) -> Exit:
     return Exit.USAGE if isinstance(error, OSError) else Exit.REFUSED
 
 
-def _sentence(error: Exception) -> str:
+def _sentence(error: Exception, *, login_helps: bool) -> str:
     if isinstance(error, ToolError):
         return f"the tool said no: {error}"
-    if isinstance(error, AuthorizationRequired) and "mcprelay login" not in str(error):
-        return f"{error}. `mcprelay login TARGET` gets a token; --token, or token in mcprelay.toml, gives one"
+    if login_helps and isinstance(error, AuthorizationRequired) and "mcprelay login" not in str(error):
+        said = str(error).removesuffix(".")
+        return f"{said}. `mcprelay login TARGET` gets a token; --token, or token in mcprelay.toml, gives one"
     if isinstance(error, CallFailed) and error.stderr.strip():
         last = error.stderr.rstrip().splitlines()[-_LAST_LINES:]
         return "\n    ".join([f"{error}. The server's last words:", *last])
