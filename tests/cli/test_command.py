@@ -104,7 +104,7 @@ def test_resources_prompts_and_completion():
         (["serve", SERVED, "--http", "0.0.0.0:0"], 2, "reachable from other machines"),
         (["tools", "http://127.0.0.1:1/mcp"], 3, "127.0.0.1"),
         (["tools", "--", "no-such-program-x"], 3, "no such program on PATH"),
-        (["call", SERVED, "slow", "--timeout", "0.5"], 4, "slow"),
+        (["call", SERVED, "slow", "--timeout", "4"], 4, "slow"),
         (["call", SERVED, "book"], 5, "the server asks, and no handler answers: Which seat?"),
     ],
 )

@@ -56,6 +56,16 @@ def test_what_means_nothing_is_told(monkeypatch, tmp_path, target, options, sent
     assert sentence in str(caught.value)
 
 
+def test_the_time_that_a_call_may_take_is_the_limit_of_connecting_too(monkeypatch):
+    given = {}
+    monkeypatch.setattr("mcprelay.client.Client", lambda _target, **options: given.update(options))
+    open_client(marked(["server"]), Options(timeout=3.0))
+    assert (given["request_timeout"], given["connect_timeout"]) == (3.0, 3.0)
+    given.clear()
+    open_client(marked(["server"]), PLAIN)
+    assert not {"request_timeout", "connect_timeout"} & given.keys()
+
+
 def test_two_dashes_need_a_command():
     with pytest.raises(ConfigurationError, match="after --"):
         marked([])

@@ -41,7 +41,7 @@ def open_client(target: str, options: Options, **handlers: Any) -> Client:
     what, extra = _meaning(target, options)
     given: dict[str, Any] = {"revision": options.revision, **extra, **handlers}
     if options.timeout is not None:
-        given["request_timeout"] = options.timeout
+        given["request_timeout"] = given["connect_timeout"] = options.timeout
     return Client(what, **given)
 
 
