@@ -98,6 +98,15 @@ async def test_elsewhere_there_is_nothing(path: str) -> None:
     await http.refusal(http.tool("add"), 404)
 
 
+@pytest.mark.parametrize("root_path", ["", "/api"])
+async def test_a_path_where_nothing_is_learns_where_the_endpoint_is(root_path: str) -> None:
+    http = Modern(build().asgi(), path="/mpc", root_path=root_path)
+    said = (await http.refusal(http.tool("add"), 404))["message"]
+    assert said == f"there is nothing at '{root_path}/mpc': the endpoint of this server is {root_path}/mcp"
+    long = Modern(build().asgi(), path="/" + "x" * 9_000)
+    assert len((await long.refusal(long.tool("add"), 404))["message"]) < 400
+
+
 async def test_a_prefix_ends_where_a_segment_ends() -> None:
     http = Modern(build().asgi())
     response = http.send("GET", path="/mcp", accept="text/html")

@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger("mcprelay.server")
 
 LISTEN = "subscriptions/listen"
+_PATH = 200
+"""Characters of a wrong path that the answer shows."""
 
 
 class Here:
@@ -102,14 +104,15 @@ class App:
         self._store = server.session_store
         self._log = server.event_log
         self._public_prefix = _public_prefix(server.public_url, "/" + path.strip("/"))
-        self._routes = self._paths(path, sse_path, message_path)
+        self._root = "/" + path.strip("/")
+        self._routes = self._paths(sse_path, message_path)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._here: Here | None = None
         self._loops: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Here] = weakref.WeakKeyDictionary()
 
-    def _paths(self, path: str, sse_path: str | None, message_path: str) -> dict[str, Route]:
+    def _paths(self, sse_path: str | None, message_path: str) -> dict[str, Route]:
         """What is at which path, below the mount."""
-        root = "/" + path.strip("/")
+        root = self._root
         routes: dict[str, Route] = dict.fromkeys(("", "/", root, root.rstrip("/") + "/"), self._endpoint)
         if self._server.auth is not None:
             routes[self._server.auth.metadata_path] = self._metadata
@@ -182,7 +185,10 @@ class App:
             send = self._cors.marked(head, send)
         route = self._routes.get(path)
         if route is None:
-            nothing = jsonrpc.refusal(None, jsonrpc.INVALID_REQUEST, "there is nothing here")
+            said = (
+                f"there is nothing at {(prefix + path)[:_PATH]!r}: the endpoint of this server is {prefix + self._root}"
+            )
+            nothing = jsonrpc.refusal(None, jsonrpc.INVALID_REQUEST, said)
             await self._refuse(send, Refusal(404, nothing))
             return
         await route(scope, head, receive, send)
