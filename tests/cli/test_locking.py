@@ -74,6 +74,31 @@ def test_definitions_are_shown_whole_recorded_and_compared(place):
     assert "\x1b" not in changed.stdout
 
 
+def test_a_comparison_is_json_where_json_is_asked_for(place):
+    unreviewed = run("lock", "--check", "--json", cwd=place)
+    assert unreviewed.returncode == 1
+    assert unreviewed.stdout.isascii()
+    (found,) = json.loads(unreviewed.stdout)
+    assert (found["server"], found["reviewed"], found["same"]) == ("far", False, False)
+    assert {each["name"]: each["state"] for each in found["differences"]} == {"search": "new", "other": "new"}
+
+    (recorded,) = json.loads(run("lock", "--yes", "--json", cwd=place).stdout)
+    assert recorded["definitions"] == 2
+    same = run("lock", "--check", "--json", cwd=place)
+    assert same.returncode == 0
+    assert json.loads(same.stdout)[0]["differences"] == []
+
+    (place / "words.txt").write_text("Search.")
+    (changed,) = json.loads(run("lock", "--check", "--json", cwd=place).stdout)
+    assert changed["differences"] == [
+        {
+            "name": "search",
+            "state": "changed",
+            "changes": [{"path": "description", "before": NASTY, "after": "Search."}],
+        }
+    ]
+
+
 def test_what_is_allowed_and_not_there_fails_the_comparison(place):
     with (place / "mcprelay.toml").open("a") as file:
         file.write('allow = ["search", "gone"]\n')

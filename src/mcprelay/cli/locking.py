@@ -6,6 +6,7 @@ server wrote is shown made visible, wherever the output goes.
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from mcprelay.cli.show import say
 from mcprelay.cli.target import open_client
 from mcprelay.errors import ConfigurationError
 from mcprelay.relay import config
-from mcprelay.relay.difference import differences
+from mcprelay.relay.difference import FieldChange, differences
 from mcprelay.relay.errors import DefinitionRefused
 from mcprelay.relay.lock import Section, load, save
 from mcprelay.relay.pins import Definition, define
@@ -45,11 +46,18 @@ async def lock(names: Sequence[str], options: Options, *, how: str) -> Exit:
         raise ConfigurationError(f"{settings.source}: there is no server in it yet")
     if how == "ask" and not (sys.stdin is not None and sys.stdin.isatty()):
         raise ConfigurationError("nobody is there to ask; --check compares, and --yes records without asking")
+    if how == "ask" and options.json:
+        raise ConfigurationError("--json asks nobody: say --check or --yes beside it")
     clean = True
+    facts: list[dict[str, Any]] = []
     for server in chosen:
         definitions, revision, whole = await _offered(server, options)
         review = _Review(server, before.section(server.name), definitions, revision)
-        clean = review.show(details=how != "check") and whole and clean
+        if options.json:
+            facts.append({**review.facts(), "complete": whole})
+        else:
+            review.show(details=how != "check")
+        clean = review.same and whole and clean
         if how == "yes" or (how == "ask" and _agreed(server.name, len(definitions))):
             before = before.reviewed(server.name, definitions, revision=revision)
             save(path, before)
@@ -57,6 +65,8 @@ async def lock(names: Sequence[str], options: Options, *, how: str) -> Exit:
         elif how == "ask":
             clean = False
             say(f"nothing of {server.name} is recorded")
+    if options.json:
+        print(json.dumps(facts, indent=2))  # in ASCII, so that nothing in it is hidden
     return Exit.DONE if clean or how == "yes" else Exit.REFUSED
 
 
@@ -93,34 +103,48 @@ class _Review:
         self._definitions = definitions
         self._revision = revision
         self._known = before is not None
+        reviewed = [(each, self._before.tools.get(each.name)) for each in definitions]
+        self._different = [(now, old) for now, old in reviewed if old is None or old.digest != now.digest]
+        allow = server.allow
+        wanted = {each for each in self._before.tools if allow.allows(each) or not allow.is_declared}
+        self._gone = sorted(wanted - {each.name for each in definitions})
+        self.same = self._known and not self._different and not self._gone
 
-    def show(self, *, details: bool) -> bool:
-        """Print it, and say whether nothing is different.
+    def show(self, *, details: bool) -> None:
+        """Print it.
 
         Args:
             details: Whether what is new or changed is shown whole, beside the differences.
         """
         name = self._server.name
-        same = self._known
         if self._known and self._before.revision != self._revision:
             print(f"{name}: reviewed in revision {self._before.revision}, read in {self._revision} now")
-        for definition in self._definitions:
-            reviewed = self._before.tools.get(definition.name)
-            if reviewed is not None and reviewed.digest == definition.digest:
-                continue
-            same = False
+        for definition, reviewed in self._different:
             _print(self._lines(definition, reviewed, details=details))
-        now = {definition.name for definition in self._definitions}
-        allow = self._server.allow
-        wanted = {each for each in self._before.tools if allow.allows(each) or not allow.is_declared}
-        for gone in sorted(wanted - now):
-            same = False
+        for gone in self._gone:
             print(f"{name}: {legible(gone)} was reviewed, and is not offered any more")
-        if same:
+        if self.same:
             print(f"{name}: {len(self._definitions)} definitions, all as they were reviewed")
         elif not self._known:
             print(f"{name}: nothing of it was reviewed yet")
-        return same
+
+    def facts(self) -> dict[str, Any]:
+        """The same for a program, as plain JSON values; texts are raw."""
+        tools: list[dict[str, Any]] = []
+        for definition, reviewed in self._different:
+            changes = [] if reviewed is None else [_fact(each) for each in differences(reviewed, definition)]
+            state = "new" if reviewed is None else "changed"
+            tools.append({"name": definition.name, "state": state, "changes": changes})
+        tools.extend({"name": gone, "state": "gone", "changes": []} for gone in self._gone)
+        return {
+            "server": self._server.name,
+            "reviewed": self._known,
+            "same": self.same,
+            "revision": self._revision,
+            "reviewedRevision": self._before.revision,
+            "definitions": len(self._definitions),
+            "differences": tools,
+        }
 
     def _lines(self, definition: Definition, reviewed: Definition | None, *, details: bool) -> Iterator[str]:
         called = reveal(definition.name, of="name")
@@ -130,6 +154,11 @@ class _Review:
                 yield from (f"    {line}" for line in change.lines())
         if details:
             yield from _whole(definition)
+
+
+def _fact(change: FieldChange) -> dict[str, Any]:
+    sides = {"before": change.before, "after": change.after}
+    return {"path": change.path} | {side: value for side, value in sides.items() if value is not msgspec.UNSET}
 
 
 def _whole(definition: Definition) -> Iterator[str]:
