@@ -104,6 +104,25 @@ def test_a_name_that_exists_only_for_type_checkers_can_be_given():
     }
 
 
+@pytest.mark.parametrize(
+    ("annotation", "default"), [(int, "a"), (str, 3), (int, True), (bool, 0), (int, 1.5), (list[int], "a")]
+)
+def test_a_default_that_its_own_schema_refuses_is_named_at_definition(annotation, default):
+    def handler(x=default): ...
+
+    handler.__annotations__["x"] = annotation
+    with pytest.raises(DefinitionError, match=r"parameter 'x': its default .* is no \w+") as caught:
+        compile_call(handler)
+    assert repr(default) in str(caught.value)
+
+
+def test_a_default_that_fits_or_says_that_there_is_none_is_left_alone():
+    def handler(a: float = 1, b: int = 2.0, c: int = None, d: int | str = "d", e: int = float("inf")) -> Any:  # noqa: RUF013
+        return (a, b, c, d, e)
+
+    assert run(compile_call(handler), "{}") == (1, 2.0, None, "d", float("inf"))
+
+
 def test_an_injected_value_in_the_middle_is_passed_there():
     def handler(a: int, ctx: Context, b: int) -> Any:
         return (a, ctx, b)

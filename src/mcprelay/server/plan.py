@@ -7,6 +7,7 @@ and injected values, in the order of the injections, where the callable wants th
 from __future__ import annotations
 
 import inspect
+import math
 import typing
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
@@ -38,6 +39,7 @@ Thunk: TypeAlias = Callable[[Values, Values], Any]
 """A call: the values of the arguments, and the injected ones."""
 
 _VALUE, _INJECTED = 0, 1
+_KINDS = {str: {"string"}, bool: {"boolean"}, int: {"integer", "number"}, float: {"number"}}
 _BY_POSITION = frozenset({inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD})
 
 
@@ -173,6 +175,7 @@ class Plan:
             shape, default = Array(shape, wire=list, build=list, python=(list,)), ()
         shape = self._described(shape, said, parameter.name, key)
         self._note_completion(key, shape, notes)
+        _check_default(shape, default)
         return Field(name=parameter.name, key=key, shape=_headed(shape), default=default, default_factory=factory)
 
     def _noted(self, parameter: inspect.Parameter, annotation: Any) -> tuple[Shape, Notes | None, Any]:
@@ -254,6 +257,21 @@ class Plan:
             return call(*positional, **named, **values[-1]) if passes_others else call(*positional, **named)
 
         return placed
+
+
+def _check_default(shape: Shape, default: Any) -> None:
+    """Refuse a plain default that the argument's own type does not allow.
+
+    None passes: it says that there is no value. So does what JSON cannot say, since it is not published.
+    """
+    if isinstance(default, float) and not math.isfinite(default):
+        return
+    kinds = _KINDS.get(type(default))
+    said = shape.schema(Publisher("input")).get("type") if kinds is not None else None
+    if kinds is None or not isinstance(said, str) or said in kinds:
+        return
+    if not (said == "integer" and isinstance(default, float) and default.is_integer()):
+        raise DefinitionError(f"its default {default!r} is no {said}, which is what its annotation asks for")
 
 
 def _headed(shape: Shape) -> Shape:
