@@ -108,8 +108,12 @@ class Connection:
             answering = [task for task, call in self._working.values() if call.method.name != LISTEN]
             if self._linger and answering:
                 await asyncio.wait(answering, timeout=self._linger)
-        finally:
+        except GeneratorExit:  # the loop is gone, and nothing can be waited for any more
+            raise
+        except BaseException:
             await self._stop()
+            raise
+        await self._stop()
 
     def _spawn(self, coroutine: Coroutine[Any, Any, None]) -> None:
         task = self._loop.create_task(coroutine, context=self._base.copy())

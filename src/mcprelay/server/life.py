@@ -97,10 +97,18 @@ class Life:
         try:
             await self._begin()
             yield
-        finally:
+        except GeneratorExit:  # the loop is gone, and nothing can be waited for any more
             self._holders -= 1
-            if not self._holders and not self._kept:
-                await self.stop()
+            raise
+        except BaseException:
+            await self._let_go()
+            raise
+        await self._let_go()
+
+    async def _let_go(self) -> None:
+        self._holders -= 1
+        if not self._holders and not self._kept:
+            await self.stop()
 
 
 def _seen(ready: asyncio.Future[None]) -> None:
