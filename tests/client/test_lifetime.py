@@ -51,6 +51,8 @@ async def test_open_use_and_close_in_different_tasks(kind):
         await asyncio.create_task(client.call_tool("x"))
         await asyncio.gather(*(asyncio.create_task(client.aclose()) for _ in range(3)))
         await client.aclose()
+        with pytest.raises(ConnectFailed, match="not open"):
+            await client.call_tool("x")
 
 
 @pytest.mark.parametrize("kind", ["http", "stdio"])
