@@ -476,3 +476,24 @@ def test_whatever_is_posted_becomes_work_or_a_refusal(data: bytes, version: str 
     if isinstance(work, Refusal):
         assert 400 <= work.status < 500
         assert json.loads(work.body)["jsonrpc"] == "2.0"
+
+
+def test_an_answer_that_cannot_be_read_goes_to_the_session_whose_question_it_answers() -> None:
+    broken = b'{"jsonrpc":"2.0","id":4,"result":{"content":NaN}}'
+    in_session = head(mcp_session_id="s", mcp_protocol_version=NEWEST_HANDSHAKE.name)
+
+    work = endpoint().accept(in_session, broken)
+
+    assert type(work) is InSession
+    assert work.session_id == "s"
+    assert [message.id for message in work.messages] == [4]
+    assert isinstance(endpoint().accept(modern(), broken), Refusal)
+
+
+def test_a_request_that_is_no_json_is_refused_under_its_id() -> None:
+    refusal = endpoint().accept(modern(), b'{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"x":NaN}}')
+
+    assert isinstance(refusal, Refusal)
+    assert refusal.status == 400
+    assert json.loads(refusal.body)["id"] == "a"
+    assert error(refusal)["code"] == -32700

@@ -17,6 +17,7 @@ from mcprelay.core.peer import (
     Cancelled,
     Dropped,
     Expired,
+    Garbled,
     Lost,
     Notified,
     Peer,
@@ -40,6 +41,41 @@ def cancelled(**params: Any) -> bytes:
 
 
 # ------------------------------------------------------------------------------------------------------- what comes in
+
+
+@pytest.mark.parametrize(
+    "answer", [b'{"id":1,"result":{"x":NaN}}', b'{"result":{"text":"\\ud800"},"id":1}', b'{"jsonrpc":"2.0","id":1}']
+)
+def test_an_answer_that_cannot_be_read_settles_the_request_whose_id_it_has(answer: bytes) -> None:
+    us = peer()
+    pending, _ = us.request("a", b"{}")
+    (event,) = us.receive(answer)
+    assert isinstance(event, Garbled)
+    assert event.pending is pending
+    assert pending.evidence is Evidence.ANSWERED
+    assert us.pending == {}
+    assert us.receive(data(id=1, result={})) == [Dropped(1, late=False)]
+
+
+def test_a_broken_request_is_answered_under_its_id_unless_that_is_in_use() -> None:
+    us = peer()
+    broken = b'{"jsonrpc":"2.0","id":1,"method":"m","params":NaN}'
+    (event,) = us.receive(broken)
+    assert isinstance(event, Rejected)
+    assert json.loads(event.answer)["id"] == 1
+    us.receive(data(id=1, method="ping"))
+    (event,) = us.receive(broken)
+    assert isinstance(event, Rejected)
+    assert "id" not in json.loads(event.answer)
+    assert us.in_flight.keys() == {1}
+
+
+def test_a_request_of_the_peer_with_an_id_of_ours_settles_nothing() -> None:
+    us = peer()
+    pending, _ = us.request("a", b"{}")
+    (event,) = us.receive(b'{"jsonrpc":"2.0","id":1,"method":"m","params":NaN}')
+    assert isinstance(event, Rejected)
+    assert us.pending == {1: pending}
 
 
 def test_a_request_is_owed_one_answer() -> None:

@@ -72,6 +72,23 @@ def test_a_malformed_request_with_a_good_id_is_answered_under_that_id() -> None:
     assert json.loads(message.answer())["id"] == "a"
 
 
+def test_a_request_that_is_no_json_is_answered_under_its_id_if_that_can_be_read() -> None:
+    message = jsonrpc.parse(b'{"jsonrpc":"2.0","id":"a","method":"m","params":{"x":NaN}}')
+
+    assert isinstance(message, Malformed)
+    answer = json.loads(message.answer())
+    assert (answer["id"], answer["error"]["code"]) == ("a", jsonrpc.PARSE_ERROR)
+
+
+@pytest.mark.parametrize("body", [b'"result":NaN', b'"result":{},"error":{"code":1,"message":"m"}', b'"error":7'])
+def test_a_malformed_answer_is_never_answered_under_its_id(body: bytes) -> None:
+    message = jsonrpc.parse(b'{"jsonrpc":"2.0","id":4,%b}' % body)
+
+    assert isinstance(message, Malformed)
+    assert message.id == 4
+    assert "id" not in json.loads(message.answer())
+
+
 def test_an_error_with_a_null_id_is_a_response_without_an_id() -> None:
     message = jsonrpc.parse(b'{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"what?"}}')
 

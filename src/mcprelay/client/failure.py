@@ -104,6 +104,11 @@ def invalid(call: Call | None, reason: str, excerpt: bytes | str = b"") -> Respo
     return ResponseInvalid(f"{what(call)}: {reason}", excerpt=text_of(excerpt), **known(call))
 
 
+def garbled(call: Call, error: ErrorObject, data: bytes) -> ResponseInvalid:
+    """The answer cannot be read."""
+    return invalid(call, f"the answer is malformed: {error.message}", data)
+
+
 def remote(call: Call, error: ErrorObject) -> RemoteError:
     """The server answered with an error."""
     try:

@@ -7,7 +7,6 @@ and can be withdrawn for as long as it is there; that is what makes `NOT_SENT` e
 from __future__ import annotations
 
 import asyncio
-import re
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +15,11 @@ from msgspec import Raw
 from mcprelay.client import failure, greeting
 from mcprelay.client.call import Call
 from mcprelay.client.link import Link
-from mcprelay.client.progress import logger
-from mcprelay.core.peer import Lost, Refused, Replied
+from mcprelay.core.peer import Garbled, Lost, Refused, Replied
 from mcprelay.errors import CallFailed, Evidence, LimitExceeded, NotSent
 from mcprelay.revisions import Era
 from mcprelay.wire import jsonrpc
+from mcprelay.wire.salvage import of_ends
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -32,8 +31,6 @@ if TYPE_CHECKING:
 
 _HASTY = ("attach", "send_nowait", "room", "congested", "handed", "lost")
 """What a channel may have beyond the port (see `mcprelay.stdio.LineChannel`): then no task stands between it and us."""
-
-_ID_IN_HEAD = re.compile(rb'"id"\s*:\s*(\d{1,20})\s*[,}]')
 
 
 class Line(Link):
@@ -257,16 +254,13 @@ class Line(Link):
 
     def _receive(self, data: bytes) -> None:
         message = jsonrpc.parse(data, depth=self.peer.depth)
-        if isinstance(message, jsonrpc.Malformed):
-            if self.peer.batches and jsonrpc.is_batch(data):
-                for event in self.peer.receive(data):
-                    self._take(event)
-            else:
-                self._malformed(message, data)
+        if isinstance(message, jsonrpc.Malformed) and self.peer.batches and jsonrpc.is_batch(data):
+            for event in self.peer.receive(data):
+                self._take(event, b"")
             return
-        self._take(self.peer.take(message))
+        self._take(self.peer.take(message), data)
 
-    def _take(self, event: Event) -> None:
+    def _take(self, event: Event, data: bytes) -> None:
         if type(event) is Replied:
             call: Call = event.pending.slot
             call.evidence = Evidence.ANSWERED
@@ -275,27 +269,20 @@ class Line(Link):
         elif isinstance(event, Refused):
             call = event.pending.slot
             call.evidence = Evidence.ANSWERED
-            self._fail(call, failure.remote(call, event.error))
+            garbled = isinstance(event, Garbled)
+            self.unreadable += garbled
+            error = failure.garbled(call, event.error, data) if garbled else failure.remote(call, event.error)
+            self._fail(call, error)
         else:
             self.heard(event)
-
-    def _malformed(self, message: jsonrpc.Malformed, data: bytes) -> None:
-        """What is not a message is counted; one that names a call of ours ends that call, which would wait for ever."""
-        self.unreadable += 1
-        logger.debug("not a message: %s: %r", message.reason, data[:200])
-        pending = None if message.id is None else self.peer.pending.pop(message.id, None)
-        if pending is not None:
-            self._fail(pending.slot, failure.invalid(pending.slot, f"the answer is malformed: {message.reason}", data))
 
     def _oversized(self, error: LimitExceeded) -> None:
         """A message was discarded because of its size: if it was an answer, whoever waits for it is told."""
         self.unreadable += 1
-        for part in (getattr(error, "head", b""), getattr(error, "tail", b"")):
-            for found in _ID_IN_HEAD.finditer(part):
-                pending = self.peer.pending.pop(int(found[1]), None)
-                if pending is not None:
-                    self._fail(pending.slot, failure.too_long(pending.slot, "response_bytes", error.allowed))
-                    return
+        found = of_ends(getattr(error, "head", b""), getattr(error, "tail", b""))
+        pending = None if found.id is None or found.role == "request" else self.peer.pending.pop(found.id, None)
+        if pending is not None:
+            self._fail(pending.slot, failure.too_long(pending.slot, "response_bytes", error.allowed))
 
     # --- ending
 

@@ -20,7 +20,7 @@ from mcprelay.client import failure
 from mcprelay.client.deadline import Watch, is_cancelled
 from mcprelay.client.face import Face
 from mcprelay.client.progress import LogMessage, Progress, logger
-from mcprelay.core.peer import Called, Cancelled, Event, Expired, Notified, Peer
+from mcprelay.core.peer import Called, Cancelled, Event, Expired, Notified, Peer, Rejected
 from mcprelay.errors import Evidence, ProtocolError
 from mcprelay.revisions import Era, Feature
 from mcprelay.wire import jsonrpc
@@ -220,6 +220,15 @@ class Link:
             task = self._serving.get(event.call.id)
             if task is not None:
                 task.cancel()
+        elif isinstance(event, Rejected):
+            self._refuse(event)
+
+    def _refuse(self, event: Rejected) -> None:
+        """What is not a message is counted. A request that cannot be taken is answered, where servers send requests."""
+        self.unreadable += 1
+        logger.debug("not a message: %s", event.reason)
+        if event.id is not None and self.revision is not None and self.revision.era is Era.HANDSHAKE:
+            self.spawn(self.tell(event.answer))
 
     def _noticed(self, method: str, params: Raw | UnsetType, call: Call | None) -> None:
         data: Any = b"{}" if params is UNSET else params

@@ -14,7 +14,7 @@ from msgspec import UNSET, Raw
 from mcprelay.client import failure
 from mcprelay.client.courier import Refusal
 from mcprelay.core.dialer import Kind, kind_of
-from mcprelay.core.peer import Refused, Replied
+from mcprelay.core.peer import Garbled, Refused, Replied
 from mcprelay.errors import CallFailed, ConnectionLost, Evidence
 from mcprelay.wire import jsonrpc, sse
 
@@ -124,11 +124,16 @@ class Reading:
                 if isinstance(part, jsonrpc.Envelope):
                     answer = self._take(part, status) or answer
             return answer
-        web.unreadable += 1
         self._unreadable = message.reason
-        if message.id is not None and message.id == self._call.request_id:
+        if message.id is not None and message.role != "request" and message.id != self._call.request_id:
+            web.unreadable += 1
+            return None  # what this stream says of other calls does not count
+        event = web.peer.take(message)
+        if isinstance(event, Garbled):
+            web.unreadable += 1
             self._call.evidence = Evidence.ANSWERED
-            raise failure.invalid(self._call, f"the answer is malformed: {message.reason}", data)
+            raise failure.garbled(self._call, event.error, data)
+        web.heard(event, self._call)
         return None
 
     # --- streams

@@ -266,6 +266,8 @@ class Endpoint:
             if isinstance(messages, list):
                 return self._in_session(head, messages, revision, batch=True)
             message = messages
+        if message.role == "response" and self._handshake and (revision is None or revision.era is Era.HANDSHAKE):
+            return self._in_session(head, [message], revision)  # who asked what it answers is waiting for it
         return Refusal(400, answer_in(revision, message.answer()))
 
     def fits(self, work: SessionWork, revision: Revision) -> Refusal | None:

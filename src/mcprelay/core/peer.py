@@ -9,7 +9,7 @@ Rules:
 1. `receive` never raises. The peer's nonsense is an event, with the answer that is owed for it.
 2. A request is owed one answer. After it was cancelled it is owed none, and `answer` gives no bytes.
 3. An answer settles the request of the same id, in type and value, or it is late (its request was given up) or stray
-   (it was never asked for); both are counted and dropped.
+   (it was never asked for); both are counted and dropped. One that cannot be read settles it too, if its id can.
 4. What `Pending.evidence` says is true at every moment: it is `NOT_SENT` until the driver says otherwise.
 5. Misuse by this side raises `LocalFault`.
 """
@@ -85,6 +85,10 @@ class Refused(Struct, frozen=True):
     error: jsonrpc.ErrorObject
 
 
+class Garbled(Refused, frozen=True):
+    """A request of ours was answered, but that cannot be read: `error` says why. Who need not know takes it as refused."""
+
+
 class Expired(Struct, frozen=True):
     """The deadline of a request of ours passed. `notice` is what tells the peer, or empty when nothing was sent."""
 
@@ -99,10 +103,11 @@ class Lost(Struct, frozen=True):
 
 
 class Rejected(Struct, frozen=True):
-    """What came is not a message that can be taken; `answer` is owed for it (empty when none is)."""
+    """What came is not a message that can be taken; `answer` is owed for it, under `id` if it is a request with one."""
 
     reason: str
     answer: bytes
+    id: int | str | None = None
 
 
 class Dropped(Struct, frozen=True):
@@ -183,10 +188,11 @@ class Peer:
 
     def _called(self, request_id: RequestId, method: str, params: Raw | UnsetType) -> Event:
         if request_id in self.in_flight:
-            return self._reject(jsonrpc.Malformed(jsonrpc.INVALID_REQUEST, f"the id {request_id!r} is in use"))
+            reason = f"the id {request_id!r} is in use"
+            return self._reject(jsonrpc.Malformed(jsonrpc.INVALID_REQUEST, reason, request_id, "request"))
         if len(self.in_flight) >= self.concurrent_requests:
             reason = f"too many requests at once: concurrent_requests={self.concurrent_requests}; try again later"
-            return self._reject(jsonrpc.Malformed(jsonrpc.INTERNAL_ERROR, reason, request_id))
+            return self._reject(jsonrpc.Malformed(jsonrpc.INTERNAL_ERROR, reason, request_id, "request"))
         call = Called(request_id, method, params)
         self.in_flight[request_id] = call
         return call
@@ -218,7 +224,13 @@ class Peer:
 
     def _reject(self, message: jsonrpc.Malformed) -> Event:
         self.rejected += 1
-        return Rejected(message.reason, message.answer())
+        if message.id is not None and message.role != "request" and message.id in self.pending:
+            pending = self.pending.pop(message.id)
+            pending.evidence = Evidence.ANSWERED
+            return Garbled(pending, jsonrpc.ErrorObject(message.code, message.reason))
+        if message.id in self.in_flight:  # an error under this id would be taken for the answer to the other request
+            return Rejected(message.reason, jsonrpc.refusal(None, message.code, message.reason))
+        return Rejected(message.reason, message.answer(), None if message.role == "response" else message.id)
 
     # --- what goes out
 

@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
+from mcprelay.wire.salvage import Role, salvage
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container, Iterator
 
     from mcprelay.types import RequestId
 
@@ -67,15 +69,20 @@ class Envelope(Struct, frozen=True):
 
 
 class Malformed(Struct, frozen=True):
-    """What is not a message: the error that answers it, and the id where one could be read."""
+    """What is not a message: the error that answers it, the id where one could be read, and what it seems to be."""
 
     code: int
     reason: str
     id: int | str | None = None
+    role: Role | None = None
 
     def answer(self) -> bytes:
-        """The error response. Without an id the member is left out (a null id is not allowed)."""
-        return refusal(self.id, self.code, self.reason)
+        """The error response, under the id that could be read (basic, "Error Responses"), else without one.
+
+        What seems to be a response is answered without its id: whoever sent it would take that for the answer to a
+        request of its own.
+        """
+        return refusal(None if self.role == "response" else self.id, self.code, self.reason)
 
 
 Message: TypeAlias = Envelope | Malformed
@@ -96,7 +103,7 @@ _BRACKETS = re.compile(rb'(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+"?)*+([\[\]{}]*+)',
 def parse(data: bytes | Raw, *, depth: int = DEPTH) -> Message:
     """Read one message; `depth` bounds its nesting."""
     if too_deep(data, depth):
-        return Malformed(PARSE_ERROR, f"the message nests deeper than depth={depth}")
+        return _unparsed(data, f"the message nests deeper than depth={depth}")
     try:
         message = _decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -104,12 +111,16 @@ def parse(data: bytes | Raw, *, depth: int = DEPTH) -> Message:
     if message.method is UNSET:
         if (message.result is UNSET) is (message.error is UNSET):
             return Malformed(
-                INVALID_REQUEST, "a message has a method, or exactly one of result and error", _id_of(message)
+                INVALID_REQUEST,
+                "a message has a method, or exactly one of result and error",
+                _id_of(message),
+                None if message.result is UNSET else "response",
             )
         if message.id is UNSET and message.error is UNSET:
             return Malformed(INVALID_REQUEST, "a result needs the id of its request")
     elif message.result is not UNSET or message.error is not UNSET:
-        return Malformed(INVALID_REQUEST, "a message with a method has neither result nor error", _id_of(message))
+        reason = "a message with a method has neither result nor error"
+        return Malformed(INVALID_REQUEST, reason, _id_of(message), "request")
     return message
 
 
@@ -142,7 +153,7 @@ def _diagnose(data: bytes | Raw, error: Exception) -> Message:
     except msgspec.ValidationError:
         return Malformed(INVALID_REQUEST, "a message is a JSON object")
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return Malformed(PARSE_ERROR, f"not JSON: {error}")
+        return _unparsed(data, f"not JSON: {error}")
     request_id = None
     if "id" in members:
         try:
@@ -151,7 +162,19 @@ def _diagnose(data: bytes | Raw, error: Exception) -> Message:
             if "error" in members and "method" not in members:
                 return _anonymous_error(members["error"])
             return Malformed(INVALID_REQUEST, "an id is an integer or a string")
-    return Malformed(INVALID_REQUEST, f"not a JSON-RPC 2.0 message: {error}", request_id)
+    return Malformed(INVALID_REQUEST, f"not a JSON-RPC 2.0 message: {error}", request_id, _role_of(members))
+
+
+def _role_of(members: Container[str]) -> Role | None:
+    if "method" in members:
+        return "request"
+    return "response" if "result" in members or "error" in members else None
+
+
+def _unparsed(data: bytes | Raw, reason: str) -> Malformed:
+    """What cannot be parsed, with what it says of itself all the same."""
+    found = salvage(bytes(data))
+    return Malformed(PARSE_ERROR, reason, found.id, found.role)
 
 
 def _anonymous_error(error: Raw) -> Message:
