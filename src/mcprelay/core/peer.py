@@ -86,7 +86,7 @@ class Refused(Struct, frozen=True):
 
 
 class Garbled(Refused, frozen=True):
-    """A request of ours was answered, but that cannot be read: `error` says why. Who need not know takes it as refused."""
+    """A request of ours was answered, but nobody can read it: `error` says why. Else the same as refused."""
 
 
 class Expired(Struct, frozen=True):
