@@ -82,9 +82,14 @@ async def test_the_name_is_not_known():
 
 
 async def test_tls_fails():
-    async with ScriptedHttp(lambda exchange: exchange.reply(200)) as http:
+    async def connected(reader, writer):
+        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        return False
+
+    async with ScriptedHttp(lambda exchange: exchange.reply(200), connected=connected) as http:
         async with fresh(http.url.replace("http:", "https:")) as client:
             error = await failure_of(client.call_tool("charge"))
+    assert http.exchanges == []
     assert type(error) is ConnectFailed
     assert error.evidence is Evidence.NOT_SENT
 
@@ -104,11 +109,15 @@ async def test_connecting_takes_longer_than_it_may():
     assert error.evidence is Evidence.NOT_SENT
 
 
-async def test_the_caller_gives_up_while_it_connects():
+async def test_the_caller_gives_up_while_it_connects(monkeypatch):
+    connecting = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    connect = loop.sock_connect
+    monkeypatch.setattr(loop, "sock_connect", lambda *address: connecting.set() or connect(*address))
     with deaf_port() as port:
         async with fresh(f"http://127.0.0.1:{port}/mcp") as client:
             calling = asyncio.ensure_future(client.call_tool("charge"))
-            await asyncio.sleep(0.02)
+            await connecting.wait()
             assert "not sent" in await cancelled(calling)
 
 
@@ -340,25 +349,25 @@ async def test_a_call_that_waits_in_the_outbox_has_sent_nothing_and_never_does()
         await fourth
 
 
-async def test_a_call_that_was_being_sent_may_have_been():
+async def test_a_call_that_was_being_sent_may_have_been(clock):
     async with connected() as (client, channel):
         channel.hold_sends()
         calling = asyncio.ensure_future(client.call_tool("charge"))
-        await asyncio.sleep(0.01)
+        await clock.advance(1)
         channel.end()
         error = await failure_of(calling)
         assert error.evidence is Evidence.MAYBE_SENT
 
 
-async def test_a_channel_that_ends_while_calls_wait_fails_each_with_its_own_evidence():
+async def test_a_channel_that_ends_while_calls_wait_fails_each_with_its_own_evidence(clock):
     async with connected() as (client, channel):
         sent = asyncio.ensure_future(client.call_tool("sent"))
         await channel.expect("tools/call")
         channel.hold_sends()
         leaving = asyncio.ensure_future(client.call_tool("leaving"))
-        await asyncio.sleep(0.001)
+        await clock.advance(1)
         waiting = asyncio.ensure_future(client.call_tool("waiting"))
-        await asyncio.sleep(0.001)
+        await clock.advance(1)
         channel.end()
         assert (await failure_of(sent)).evidence is Evidence.MAYBE_SENT
         assert (await failure_of(leaving)).evidence is Evidence.MAYBE_SENT
@@ -460,9 +469,10 @@ CHILD = textwrap.dedent(
 )
 
 
-def child(script):
+def child(script, **options):
     """A client of a child process that answers the probe and then runs `script`."""
-    return fresh([sys.executable, "-c", CHILD + textwrap.dedent(script)], request_timeout=20)
+    command = [sys.executable, "-c", CHILD + textwrap.dedent(script)]
+    return fresh(command, **{"request_timeout": 20, "close_timeout": 0.1, **options})
 
 
 async def test_a_command_that_does_not_exist():
@@ -540,8 +550,14 @@ async def test_a_child_that_crashed_once_serves_again(tmp_path):
 
 async def test_a_message_that_a_dead_child_never_took_was_not_sent():
     """It is dead when the message is written: the pipe is broken, so no byte of it left."""
-    async with child("os.close(0); sys.stdout.flush(); time.sleep(30)") as client:
-        await asyncio.sleep(0.2)
+    deaf = asyncio.Event()
+    script = """
+    os.close(0)
+    say({"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "deaf"}})
+    time.sleep(30)
+    """
+    async with child(script, on_log=lambda _: deaf.set()) as client:
+        await deaf.wait()
         error = await failure_of(client.call_tool("charge", timeout=10))
         assert error.evidence is Evidence.NOT_SENT
 
@@ -552,13 +568,17 @@ async def test_a_child_that_dies_during_the_write_of_a_long_message():
         assert error.evidence is Evidence.MAYBE_SENT
 
 
-async def test_calls_behind_a_child_that_takes_nothing_have_not_been_sent():
+async def test_calls_behind_a_child_that_takes_nothing_have_not_been_sent(clock):
     async with child("time.sleep(30)") as client:
         long = asyncio.ensure_future(client.call_tool("long", {"blob": "x" * 8 * MIB}))
-        await asyncio.sleep(0.01)
-        error = await failure_of(client.call_tool("charge", timeout=0.05))
-        assert error.evidence is Evidence.NOT_SENT
+        await clock.advance(0)
+        assert client._connection.current.channel.congested
+        charge = asyncio.ensure_future(client.call_tool("charge", timeout=10))
+        await clock.advance(0)
+        await clock.advance(10)
+        assert (await failure_of(charge)).evidence is Evidence.NOT_SENT
         assert "maybe sent" in await cancelled(long)
+        clock.release()
 
 
 async def test_nothing_is_repeated_unless_it_was_not_sent_or_the_caller_allows_it():

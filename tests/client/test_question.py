@@ -284,25 +284,30 @@ async def test_a_handler_that_is_cancelled_is_no_cancelled_caller():
             await calling
 
 
-async def test_a_default_deadline_begins_anew_with_each_round_and_one_that_was_given_does_not():
-    gate = asyncio.Event()
+async def test_a_default_deadline_begins_anew_with_each_round_and_one_that_was_given_does_not(clock):
+    begun, gate = asyncio.Event(), asyncio.Event()
 
     async def elicit(question):
+        begun.set()
         await gate.wait()
         return {"seat": "1A"}
 
-    async with connected(on_elicit=elicit, request_timeout=0.05) as (client, channel):
+    async with connected(on_elicit=elicit, request_timeout=30) as (client, channel):
         calling = asyncio.ensure_future(client.call_tool("book"))
         channel.reply(await channel.expect("tools/call"), asked({"seat": ELICIT}))
-        await asyncio.sleep(0.1)  # a person takes longer than a request may
+        await begun.wait()
+        await clock.advance(3600)  # a person takes longer than a request may
+        begun.clear()
         gate.set()
         channel.reply(await channel.expect("tools/call"), tool_result())
         assert (await calling).value == "ok"
         gate.clear()
-        calling = asyncio.ensure_future(client.call_tool("book", timeout=0.05))
+        calling = asyncio.ensure_future(client.call_tool("book", timeout=30))
         channel.reply(await channel.expect("tools/call"), asked({"seat": ELICIT}))
-        await asyncio.sleep(0.1)
-        gate.set()
+        await begun.wait()
+        await clock.advance(29)
+        assert not calling.done()
+        await clock.advance(1)
         with pytest.raises(TimeoutError):
             await calling
 
@@ -381,24 +386,29 @@ async def test_a_question_that_the_server_takes_back_is_not_answered():
         assert not any(b'"id":"q"' in data for data in channel.sent)
 
 
-async def test_a_default_deadline_stands_still_while_the_server_waits_for_us():
-    gate = asyncio.Event()
+async def test_a_default_deadline_stands_still_while_the_server_waits_for_us(clock):
+    begun, gate = asyncio.Event(), asyncio.Event()
 
     async def elicit(question):
+        begun.set()
         await gate.wait()
         return {"seat": "1A"}
 
-    async with in_session(on_elicit=elicit, request_timeout=0.05) as (client, channel):
+    async with in_session(on_elicit=elicit, request_timeout=30) as (client, channel):
         calling = asyncio.ensure_future(client.call_tool("book"))
         request = await channel.expect("tools/call")
         channel.call("q", "elicitation/create", ELICIT["params"])
-        await asyncio.sleep(0.1)
+        await begun.wait()
+        await clock.advance(3600)
         gate.set()
         await channel.expect()
         channel.reply(request, {"content": []})
         await calling
         calling = asyncio.ensure_future(client.call_tool("slow"))
         await channel.expect("tools/call")
+        await clock.advance(29)
+        assert not calling.done()
+        await clock.advance(1)
         with pytest.raises(TimeoutError):
             await calling
 

@@ -1,6 +1,5 @@
 """Calling a tool through the function that serves it."""
 
-import asyncio
 import dataclasses
 from typing import Annotated
 
@@ -100,19 +99,19 @@ async def test_a_function_that_is_no_tool_is_told():
                 client.tool(other)
 
 
-async def test_options_go_with_every_call_through_the_function():
+async def test_options_go_with_every_call_through_the_function(clock):
     server = Server("typed")
     seen = []
 
     @server.tool
     async def slow(ctx: Context) -> str:
         seen.append(ctx.correlation_id)
-        await asyncio.sleep(5)
+        await clock.advance(30)
         return ""
 
     async with Client(server) as client:
         with pytest.raises(TimeoutError):
-            await client.tool(slow, timeout=0.05, correlation_id="c-1")()
+            await client.tool(slow, timeout=30, correlation_id="c-1")()
     assert seen == ["c-1"]
 
 

@@ -186,7 +186,7 @@ class Caller:
                 raise self._too_many_rounds(call)
             if not answer.requests:
                 await asyncio.sleep(min(_STATE_PAUSE * 2**number, _STATE_PAUSE_MOST))
-            call = self.again(call, await self._answers(answer.requests), answer.state)
+            call = self.again(call, await self._answers(call, answer.requests), answer.state)
             answer = self.read(call, await self._sent(call, mend), read)
             number += 1
         await self._heard(call)
@@ -235,8 +235,12 @@ class Caller:
                 reason = f"the server asks {request.method!r} ({key!r}), which this client did not declare"
                 raise failure.invalid(call, reason)
 
-    async def _answers(self, requests: Mapping[str, InputRequest]) -> dict[str, Raw]:
-        """What the handlers answer, all at once. If one of them raises, the others are ended and it goes through."""
+    async def _answers(self, call: Call, requests: Mapping[str, InputRequest]) -> dict[str, Raw]:
+        """What the handlers answer, all at once. If one of them raises, the others are ended and it goes through.
+
+        Raises:
+            DeadlineExceeded: The time that the caller gave is over. A default one stands still while a person is asked.
+        """
         if not requests:
             return {}
         handlers = self._party.handlers
@@ -245,13 +249,18 @@ class Caller:
             for key, request in requests.items()
         }
         try:
-            await asyncio.wait(tasks.values(), return_when=asyncio.FIRST_EXCEPTION)
+            left = None
+            if call.deadline is not None and not call.patient:
+                left = max(0.0, call.deadline - asyncio.get_running_loop().time())
+            _, late = await asyncio.wait(tasks.values(), timeout=left, return_when=asyncio.FIRST_EXCEPTION)
             for key, task in tasks.items():
                 if task.cancelled():
                     method = requests[key].method
                     raise CallFailed(f"the handler of {method} was cancelled", evidence=Evidence.ANSWERED)
                 if task.done():
                     task.result()
+            if late:
+                raise failure.expired(call, Evidence.MAYBE_SENT)
             return {key: Raw(task.result()) for key, task in tasks.items()}
         finally:
             unfinished = [task for task in tasks.values() if not task.done()]
