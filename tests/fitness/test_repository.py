@@ -1,12 +1,13 @@
 """What is committed speaks of the project alone, and says one thing once."""
 
+import ast
 import re
 import tomllib
 from typing import Any
 
 import pytest
 
-from tests.fitness.tree import ROOT, sources, tracked, where
+from tests.fitness.tree import ROOT, definitions, sources, tracked, where
 
 MACHINE = re.compile(r"(?<![\w.])/(?:work|farm|root)/")
 """Folders of a machine that happened to build this. What users write begins otherwise."""
@@ -73,6 +74,20 @@ def project() -> dict[str, Any]:
 def test_the_development_extra_and_the_dependency_group_are_the_same():
     settings = project()
     assert settings["project"]["optional-dependencies"]["dev"] == settings["dependency-groups"]["dev"]
+
+
+def test_what_everybody_installs_is_what_the_package_imports():
+    required = {re.split(r"[^\w-]", name)[0].replace("-", "_") for name in project()["project"]["dependencies"]}
+    imported = {name.split(".")[0] for _, node in definitions((ast.Import, ast.ImportFrom)) for name in _named(node)}
+    chosen_by_uvicorn = {"httptools"}  # where it is installed
+    assert required - imported == chosen_by_uvicorn
+
+
+def _named(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.ImportFrom):
+        return [node.module or ""]
+    assert isinstance(node, ast.Import)
+    return [alias.name for alias in node.names]
 
 
 def test_every_ignored_lint_rule_has_its_reason_beside_it():
