@@ -160,9 +160,7 @@ async def test_of_a_list_only_the_pages_that_expired_are_read_again_by_their_cur
     assert [message["params"].get("cursor") for message in server.of("tools/list")] == [None, "c", "c"]
 
 
-@pytest.mark.xfail(
-    reason="a client does not drop its pages yet when a cursor is refused (clause caching.cursor-invalid)"
-)
+@pytest.mark.clause("caching.cursor-invalid")
 async def test_when_a_cursor_is_refused_the_list_is_read_again_from_its_beginning():
     now = [1000.0]
     answers: dict[str | None, list[Any]] = {

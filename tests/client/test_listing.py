@@ -96,8 +96,8 @@ async def test_a_page_that_fails_says_what_was_read_before():
     async with connected() as (client, channel):
         listing = asyncio.ensure_future(client.list_tools()._all())
         channel.reply(await channel.expect("tools/list"), page("a", "b", cursor="1"))
-        channel.refuse(await channel.expect("tools/list"), -32602, "bad cursor")
-        with pytest.raises(RemoteError, match="bad cursor") as caught:
+        channel.refuse(await channel.expect("tools/list"), -32603, "no more")
+        with pytest.raises(RemoteError, match="no more") as caught:
             await listing
         assert [tool.name for tool in caught.value.partial] == ["a", "b"]
         assert caught.value.__notes__ == ["1 pages with 2 items had been read (error.partial)"]
@@ -342,3 +342,82 @@ async def test_lists_of_the_handshake_era_are_not_kept():
             listing = asyncio.ensure_future(client.list_tools()._all())
             channel.reply(await channel.expect("tools/list"), {"tools": [tool("a")]})
             await listing
+
+
+# --- cursors that are refused, and bounds in bytes
+
+
+def refusing(pages, *, times):
+    """Answers lists from `pages` by cursor, and refuses any cursor for so many times."""
+    left = times
+
+    async def respond(exchange):
+        nonlocal left
+        cursor = exchange.message["params"].get("cursor")
+        if cursor is not None and left:
+            left -= 1
+            await exchange.error(-32602, "Invalid cursor")
+        else:
+            await exchange.result(pages[cursor])
+
+    return respond
+
+
+PAGES = {None: page("a", cursor="1"), "1": page("b")}
+
+
+async def test_a_list_whose_cursor_is_refused_is_read_again_from_its_beginning():
+    async with ScriptedHttp(refusing(PAGES, times=2)) as http, fresh(http.url) as client:
+        found = await client.list_tools()
+        assert [tool.name for tool in found] == ["a", "b"]
+        cursors = [exchange.message["params"].get("cursor") for exchange in http.exchanges]
+        assert cursors == [None, "1", None, "1", None, "1"]
+        assert found.warnings == ()
+
+
+async def test_a_list_whose_cursors_are_always_refused_fails_with_what_was_read():
+    async with ScriptedHttp(refusing(PAGES, times=99)) as http, fresh(http.url, list_restarts=1) as client:
+        with pytest.raises(RemoteError) as caught:
+            await client.list_tools()
+        assert [tool.name for tool in caught.value.partial] == ["a"]
+        assert len(http.exchanges) == 4
+
+
+async def test_what_was_told_before_a_list_began_again_is_not_told_twice():
+    async with ScriptedHttp(refusing(PAGES, times=1)) as http, fresh(http.url) as client:
+        assert [tool.name async for tool in client.list_tools()] == ["a", "b"]
+
+
+async def test_a_first_page_that_is_refused_is_not_asked_for_again():
+    async def respond(exchange):
+        await exchange.error(-32602)
+
+    async with ScriptedHttp(respond) as http, fresh(http.url) as client:
+        with pytest.raises(RemoteError):
+            await client.list_tools()
+        assert http.methods.count("tools/list") == 1
+
+
+async def test_pages_are_bounded_together_in_bytes_by_the_name_of_the_limit():
+    async with connected(list_bytes=1000) as (client, channel):
+        listing = asyncio.ensure_future(client.list_tools()._all())
+        channel.reply(await channel.expect("tools/list"), page("a", cursor="1"))
+        channel.reply(await channel.expect("tools/list"), page(tool("b", description="x" * 1000)))
+        with pytest.raises(CallLimitExceeded, match="list_bytes=1000") as caught:
+            await listing
+        assert [tool.name for tool in caught.value.partial] == ["a"]
+
+
+async def test_a_cursor_is_bounded_in_length_by_the_name_of_the_limit():
+    async with connected(cursor_bytes=100) as (client, channel):
+        listing = asyncio.ensure_future(client.list_tools()._all())
+        channel.reply(await channel.expect("tools/list"), page("a", cursor="c" * 101))
+        with pytest.raises(CallLimitExceeded, match=r"cursor.*\(101\): cursor_bytes=100") as caught:
+            await listing
+        assert [tool.name for tool in caught.value.partial] == ["a"]
+
+
+async def test_what_a_list_warns_of_is_short_whatever_the_server_says():
+    found, _ = await listed([page(tool("n" * 10_000), tool("n" * 10_000), cursor={"x": "y" * 10_000})])
+    assert len(found.warnings) == 2
+    assert all(len(warning) < 300 for warning in found.warnings)

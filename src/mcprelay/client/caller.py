@@ -183,7 +183,7 @@ class Caller:
             if not all(handlers.has(request.method) for request in answer.requests.values()):
                 break
             if number >= self.settings.input_rounds:
-                raise self._too_many_rounds(call)
+                raise self._over(call, "input_rounds", self.settings.input_rounds, "the number of rounds of questions")
             if not answer.requests:
                 await asyncio.sleep(min(_STATE_PAUSE * 2**number, _STATE_PAUSE_MOST))
             call = self.again(call, await self._answers(call, answer.requests), answer.state)
@@ -192,10 +192,12 @@ class Caller:
         await self._heard(call)
         return answer, call
 
-    def _too_many_rounds(self, call: Call) -> CallLimitExceeded:
-        what = f"{failure.what(call)}: the number of rounds of questions"
-        limit = self.settings.input_rounds
-        return CallLimitExceeded("input_rounds", limit, what=what, evidence=Evidence.ANSWERED, **failure.known(call))
+    def _over(
+        self, call: Call, limit: str, allowed: float, what: str, actual: float | None = None
+    ) -> CallLimitExceeded:
+        said = f"{failure.what(call)}: {what}"
+        known = failure.known(call)
+        return CallLimitExceeded(limit, allowed, actual=actual, what=said, evidence=Evidence.ANSWERED, **known)
 
     async def _sent(self, call: Call, mend: Callable[[Call], Awaitable[None]] | None) -> Raw:
         try:
@@ -223,7 +225,10 @@ class Caller:
             raise failure.invalid(call, f"the result is not what it should be: {error}", bytes(result)) from error
 
     def _check(self, call: Call, asked: Asked) -> None:
-        """A question of a kind that was not declared is not one (mrtr, "Server Requirements")."""
+        """A question of a kind that was not declared is not one (mrtr, "Server Requirements"), and a round is bounded."""
+        most = self.settings.input_requests
+        if len(asked.requests) > most:
+            raise self._over(call, "input_requests", most, "the number of questions in one round", len(asked.requests))
         link = self.connection.current
         revision = NEWEST if link is None or link.revision is None else link.revision
         declared = self._party.capabilities(revision)

@@ -1,7 +1,8 @@
 """Lists of a server, page by page: bounded, from the cache where that is fresh, and robust against what servers do.
 
-A list that changes while it is read is begun again. A cursor that comes twice ends the list with a warning; an item
-that cannot be used is left out and named. Cursors are opaque: an empty one is a cursor (utilities/pagination).
+A list that changes while it is read is begun again, and one whose cursor is refused, without what was kept of it. A
+cursor that comes twice ends the list with a warning; an item that cannot be used is left out and named. Cursors are
+opaque: an empty one is a cursor (utilities/pagination).
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ from msgspec import Raw, Struct
 from mcprelay.client import failure
 from mcprelay.client.answer import kept
 from mcprelay.client.progress import logger
-from mcprelay.errors import CallFailed, CallLimitExceeded, Evidence
+from mcprelay.errors import CallFailed, CallLimitExceeded, Evidence, RemoteError
 from mcprelay.types import Prompt, Resource, ResourceTemplate, Tool
+from mcprelay.wire.field import shown
+from mcprelay.wire.jsonrpc import INVALID_PARAMS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Generator
@@ -95,6 +98,15 @@ _decode_page = msgspec.json.Decoder(Page).decode
 _decode_name = msgspec.json.Decoder(dict[str, Any]).decode
 
 
+class _CursorRefused(Exception):  # noqa: N818 - it never leaves this module
+    """The server does not know a cursor any more (utilities/caching, "Interaction with Pagination")."""
+
+
+def _is_refused(error: CallFailed) -> bool:
+    """Whether a page was refused in the way in which a cursor is (utilities/pagination, "Error Handling")."""
+    return isinstance(error, RemoteError) and error.code == INVALID_PARAMS
+
+
 class Walk(Generic[T]):
     """A list that is about to be read: `await` it for all of it, or `async for` its items as they come.
 
@@ -102,6 +114,7 @@ class Walk(Generic[T]):
         kind: What is listed.
         settings: The bounds.
         fetch: Gives the page at a cursor, and the call that it took (None from the cache).
+        drop: Forgets the pages that are kept.
         generation: Counts the changes that the server told of.
         admit: Why an item cannot be used, or None.
         done: Told of every complete list.
@@ -113,6 +126,7 @@ class Walk(Generic[T]):
         *,
         settings: Settings,
         fetch: Callable[[str | None], Awaitable[tuple[Raw, Call | None]]],
+        drop: Callable[[], None],
         generation: Callable[[], int],
         admit: Callable[[T], str | None],
         done: Callable[[Listing[T]], None],
@@ -120,6 +134,8 @@ class Walk(Generic[T]):
         self._kind = kind
         self._settings = settings
         self._fetch = fetch
+        self._drop = drop
+        self._refusals = 0
         self._generation = generation
         self._admit = admit
         self._done = done
@@ -132,15 +148,20 @@ class Walk(Generic[T]):
         self._excluded: list[Excluded] = []
         self._pages = 0
         self._met = 0  # items that came, also those that were left out
+        self._bytes = 0
 
     def __await__(self) -> Generator[Any, None, Listing[T]]:
         return self._all().__await__()
 
     async def __aiter__(self) -> AsyncIterator[T]:
         self._begin()
+        told: set[Any] = set()
         async for items in self._walk():
             for item in items:
-                yield item
+                identity = getattr(item, self._kind.identity)
+                if identity not in told:  # it was before the list began again
+                    told.add(identity)
+                    yield item
         self._done(self._listing())
 
     async def _all(self) -> Listing[T]:
@@ -165,7 +186,17 @@ class Walk(Generic[T]):
         while True:
             if self._pages >= self._settings.list_pages:
                 raise self._over("list_pages", self._settings.list_pages)
-            result, call = await self._page(cursor)
+            try:
+                result, call = await self._page(cursor)
+            except _CursorRefused:
+                self._drop()
+                self._begin()
+                cursor = None
+                seen.clear()
+                continue
+            self._bytes += len(bytes(result))
+            if self._bytes > self._settings.list_bytes:
+                raise self._over("list_bytes", self._settings.list_bytes)
             page = self._read(result, call)
             self._pages += 1
             raws = getattr(page, _FIELD[self._kind.member])
@@ -179,8 +210,10 @@ class Walk(Generic[T]):
             if cursor is None:
                 return
             if not isinstance(cursor, str):
-                self._warn(f"a cursor is a string, not {cursor!r}: the list may be incomplete")
+                self._warn(f"a cursor is a string, not {shown(cursor)}: the list may be incomplete")
                 return
+            if len(cursor) > self._settings.cursor_bytes:
+                raise self._over("cursor_bytes", self._settings.cursor_bytes, actual=len(cursor), what="a cursor of")
             if cursor in seen:
                 self._warn("the server gave the same cursor twice: the list may be incomplete")
                 return
@@ -190,6 +223,9 @@ class Walk(Generic[T]):
         try:
             return await self._fetch(cursor)
         except CallFailed as error:
+            if cursor is not None and _is_refused(error) and self._refusals < self._settings.list_restarts:
+                self._refusals += 1
+                raise _CursorRefused from error
             if self._pages:
                 error.partial = self._listing()
                 error.add_note(f"{self._pages} pages with {len(self._items)} items had been read (error.partial)")
@@ -209,7 +245,7 @@ class Walk(Generic[T]):
                 continue
             identity = getattr(item, self._kind.identity)
             if identity in self._known:
-                self._warn(f"the {self._kind.noun} {identity!r} came twice: the first counts")
+                self._warn(f"the {self._kind.noun} {shown(identity)} came twice: the first counts")
                 continue
             self._known.add(identity)
             fresh.append(item)
@@ -230,17 +266,17 @@ class Walk(Generic[T]):
 
     def _exclude(self, name: str, reason: str) -> None:
         self._excluded.append(Excluded(name, reason))
-        logger.warning("the %s %r is left out: %s", self._kind.noun, name, reason)
+        logger.warning("the %s %s is left out: %s", self._kind.noun, shown(name), reason)
 
     def _warn(self, text: str) -> None:
         if text not in self._warnings:
             self._warnings.append(text)
             logger.warning("%s: %s", self._kind.method, text)
 
-    def _over(self, limit: str, allowed: int) -> CallLimitExceeded:
-        error = CallLimitExceeded(
-            limit, allowed, what=f"{self._kind.method}: the list", evidence=Evidence.ANSWERED, method=self._kind.method
-        )
+    def _over(self, limit: str, allowed: int, *, actual: int | None = None, what: str = "") -> CallLimitExceeded:
+        method = self._kind.method
+        said = f"{method}: {what}{' ' * bool(what)}the list"
+        error = CallLimitExceeded(limit, allowed, actual=actual, what=said, evidence=Evidence.ANSWERED, method=method)
         error.partial = self._listing()
         return error
 

@@ -24,8 +24,11 @@ class Settings(Struct, frozen=True, kw_only=True):
         response_bytes: The longest answer, and the longest event of a stream, in bytes.
         depth: How deep an answer may nest.
         input_rounds: How often one call may be answered with questions.
+        input_requests: How many questions one round may hold.
         list_pages: How many pages of a list are read.
         list_items: How many items of a list are read.
+        list_bytes: How many bytes the pages of a list may have together.
+        cursor_bytes: How long the cursor of a page may be.
         list_restarts: How often a list is begun again because it changed while it was read.
         pending_events: How many different events may wait for a listener.
         resumptions: How often a stream is resumed in a row without anything new (handshake era over HTTP).
@@ -42,8 +45,11 @@ class Settings(Struct, frozen=True, kw_only=True):
     response_bytes: int = 64 * 2**20
     depth: int = DEPTH
     input_rounds: int = 10
+    input_requests: int = 64
     list_pages: int = 256
     list_items: int = 10_000
+    list_bytes: int = 64 * 2**20
+    cursor_bytes: int = 8192
     list_restarts: int = 3
     pending_events: int = 1024
     resumptions: int = 5

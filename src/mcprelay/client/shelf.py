@@ -79,8 +79,15 @@ class Shelf:
             self.keep(kind.method, cursor, result)
             return result, call
 
-        settings = self._caller.settings
-        return Walk(kind, settings=settings, fetch=fetch, generation=lambda: self.generation, admit=admit, done=done)
+        return Walk(
+            kind,
+            settings=self._caller.settings,
+            fetch=fetch,
+            drop=lambda: self._cache().drop(self._server, kind.method),
+            generation=lambda: self.generation,
+            admit=admit,
+            done=done,
+        )
 
     def _recall(self, method: str, key: str | None) -> Raw | None:
         return self._cache().get(self._server, method, key, authorization=self._authorization)
