@@ -60,6 +60,7 @@ def serve(
     http: str | None = None,
     path: str = "/mcp",
     allow_unauthenticated: Annotated[bool, Parameter(negative="")] = False,
+    reload: Annotated[bool, Parameter(negative="")] = False,
 ) -> Exit:
     """Serve the Server in a file or module: over standard input and output, or over HTTP.
 
@@ -68,12 +69,16 @@ def serve(
         http: HOST:PORT to serve over HTTP at; port 0 takes a free one.
         path: Where the endpoint is, over HTTP.
         allow_unauthenticated: Let a server without auth be reached from other machines.
+        reload: Load it anew whenever a Python file in its folder changes; who is connected stays connected.
     """
-    from mcprelay.cli.serve import serve_http, serve_stdio
-
     if http is None:
-        return serve_stdio(source)
-    return serve_http(source, http, path=path, allow_unauthenticated=allow_unauthenticated)
+        from mcprelay.cli import reload as reloading
+        from mcprelay.cli import serve as serving
+
+        return reloading.serve_stdio(source) if reload else serving.serve_stdio(source)
+    from mcprelay.cli.serve import serve_http
+
+    return serve_http(source, http, reload=reload, path=path, allow_unauthenticated=allow_unauthenticated)
 
 
 @app.command

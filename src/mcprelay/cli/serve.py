@@ -43,9 +43,13 @@ def _is_terminal() -> bool:
         descriptors.release()
 
 
-def serve_http(source: str, address: str, **options: Any) -> Exit:
-    """Serve over HTTP until it is interrupted."""
+def serve_http(source: str, address: str, *, reload: bool, **options: Any) -> Exit:
+    """Serve over HTTP until it is interrupted, always the same or what the files say at the time."""
     host, port = _parsed(address)
+    if reload:
+        from mcprelay.cli.reload import serve_http as serve_reloading
+
+        return serve_reloading(source, host=host, port=port, **options)
     server = find_server(source)
     from mcprelay.server.running import fastest_loop
 

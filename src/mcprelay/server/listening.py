@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import signal
 import socket
 from pathlib import Path
@@ -34,6 +35,7 @@ class HttpOptions(Struct, kw_only=True):
     ssl_certfile: str | None = None
     ssl_keyfile: str | None = None
     allow_unauthenticated: bool = False
+    fd: int | None = None
 
     def check(self, *, protected: bool) -> None:
         """Whether a server may be bound so.
@@ -53,9 +55,10 @@ class HttpOptions(Struct, kw_only=True):
                 raise ConfigurationError(f"{option}: there is no file {file!r}")
         if self.ssl_keyfile is not None and self.ssl_certfile is None:
             raise ConfigurationError("ssl_keyfile is of no use without ssl_certfile")
-        if not protected and not self.allow_unauthenticated and not is_loopback(self.host):
+        bound_to = self.host if self.fd is None else _inherited(self.fd)
+        if not protected and not self.allow_unauthenticated and not is_loopback(bound_to):
             raise ConfigurationError(
-                f"{self.host} is reachable from other machines and this server has no auth=."
+                f"{bound_to} is reachable from other machines and this server has no auth=."
                 " Protect it, bind 127.0.0.1, or say allow_unauthenticated=True."
             )
 
@@ -67,8 +70,11 @@ def bound(options: HttpOptions) -> socket.socket:
         ConfigurationError: There cannot be one.
     """
     try:
-        family = socket.getaddrinfo(options.host, options.port, type=socket.SOCK_STREAM)[0][0]
-        listening = socket.create_server((options.host, options.port), family=family, backlog=2048)
+        if options.fd is not None:
+            listening = socket.socket(fileno=os.dup(options.fd))
+        else:
+            family = socket.getaddrinfo(options.host, options.port, type=socket.SOCK_STREAM)[0][0]
+            listening = socket.create_server((options.host, options.port), family=family, backlog=2048)
     except OSError as error:
         msg = f"cannot listen on {options.host}:{options.port}: {error.strerror or error}. Choose another port or host."
         raise ConfigurationError(msg) from error
@@ -76,6 +82,18 @@ def bound(options: HttpOptions) -> socket.socket:
     # and without it the second part of every answer waits for the client's delayed acknowledgement, 40 ms.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listening
+
+
+def _inherited(fd: int) -> str:
+    """The address that a socket is bound to which somebody else made."""
+    try:
+        with socket.socket(fileno=os.dup(fd)) as made:
+            listens = made.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
+            if made.family in {socket.AF_INET, socket.AF_INET6} and listens:
+                return str(made.getsockname()[0])
+    except (OSError, TypeError, OverflowError, ValueError) as error:
+        raise ConfigurationError(f"fd: {fd!r} is no descriptor of a socket: {error}") from error
+    raise ConfigurationError(f"fd: {fd!r} is no socket that listens for TCP connections")
 
 
 def listener(

@@ -115,6 +115,7 @@ class RunOptions(TypedDict, total=False):
         ssl_certfile: Of HTTP: a certificate chain, for HTTPS.
         ssl_keyfile: Of HTTP: its key.
         allow_unauthenticated: Of HTTP: whether a server without `auth` may bind more than loopback.
+        fd: Of HTTP: a listening TCP socket that this process inherited, in place of `host` and `port`.
         state: Of stdio: the value of `ctx.state`.
     """
 
@@ -126,6 +127,7 @@ class RunOptions(TypedDict, total=False):
     ssl_certfile: str | None
     ssl_keyfile: str | None
     allow_unauthenticated: bool
+    fd: int
     state: Any
 
 

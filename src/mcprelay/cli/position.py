@@ -1,0 +1,71 @@
+"""One server behind a switchboard: what it was asked, and what it has not answered yet."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from msgspec import Raw
+
+    from mcprelay.ports import Channel
+    from mcprelay.types import RequestId
+
+STREAM = "subscriptions/listen"
+"""The request that is never done by itself: a server that is to go does not wait for it."""
+
+
+class Position:
+    """A server that is plugged in.
+
+    Attributes:
+        channel: Where it is reached.
+        pending: What the client asked and it owes: methods by request id.
+        idle: Set while it owes nothing but streams.
+        reader: The task that passes on what it says.
+    """
+
+    def __init__(self, channel: Channel) -> None:
+        """Needs a running loop."""
+        self.channel = channel
+        self.pending: dict[RequestId, str] = {}
+        self.idle = asyncio.Event()
+        self.idle.set()
+        self.reader: asyncio.Task[None] | None = None
+        self._over = False
+        self._repeated: dict[RequestId, asyncio.Future[Raw | None]] = {}
+
+    def owes(self, request_id: RequestId, method: str) -> None:
+        """The client asked it something."""
+        self.pending[request_id] = method
+        if method != STREAM:
+            self.idle.clear()
+
+    def answered(self, request_id: RequestId) -> None:
+        """It answered, or does not have to any more."""
+        self.pending.pop(request_id, None)
+        if all(method == STREAM for method in self.pending.values()):
+            self.idle.set()
+
+    # --- what an earlier server was told already
+
+    def repeated(self, request_id: RequestId) -> asyncio.Future[Raw | None]:
+        """It is asked what another server has answered the client already. Gives its result, None for an error."""
+        answer = self._repeated[request_id] = asyncio.get_running_loop().create_future()
+        if self._over:
+            self.swallows(request_id, None)
+        return answer
+
+    def swallows(self, request_id: RequestId, result: Raw | None) -> bool:
+        """Whether an answer is to a repeated request: the client does not get it."""
+        answer = self._repeated.pop(request_id, None)
+        if answer is not None and not answer.done():
+            answer.set_result(result)
+        return answer is not None
+
+    def over(self) -> None:
+        """It ended: what is repeated to it is not answered any more."""
+        self._over = True
+        for request_id in tuple(self._repeated):
+            self.swallows(request_id, None)
+        self.idle.set()

@@ -1,0 +1,201 @@
+"""A client that stays connected while the server behind it is exchanged."""
+
+import asyncio
+
+import msgspec
+import pytest
+
+from mcprelay.cli.switchboard import Switchboard
+from mcprelay.testing import ScriptedChannel
+
+INITIALIZE = {"protocolVersion": "x", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+FACE = {"capabilities": {"tools": {"listChanged": True}, "resources": {"listChanged": False}, "prompts": {}}}
+
+
+class Desk:
+    """A switchboard, the client in front of it, and what happens behind."""
+
+    def __init__(self) -> None:
+        self.client = ScriptedChannel()
+        self.ends = 0
+        self.board = Switchboard(self.client, ended=self._ended)
+        self.running = asyncio.create_task(self.board.run())
+
+    def _ended(self) -> None:
+        self.ends += 1
+
+    async def plug(self, *, grace: float = 0.0) -> ScriptedChannel:
+        """A server that starts, and takes over."""
+        server = ScriptedChannel()
+        plugging = asyncio.create_task(self.board.plug(server, grace=grace))
+        server.reply(await server.expect("ping"), {})
+        self.plugging = plugging
+        return server
+
+    async def exchange(self, **options) -> ScriptedChannel:
+        server = await self.plug(**options)
+        server.reply(await server.expect("initialize"), FACE)
+        return server
+
+
+@pytest.fixture
+async def desk():
+    made = Desk()
+    yield made
+    made.client.end()
+    await made.running
+    await made.board.aclose()
+
+
+async def greeted(desk: Desk) -> ScriptedChannel:
+    """A server that the client has initialized."""
+    server = await desk.plug()
+    assert await desk.plugging
+    desk.client.call(0, "initialize", INITIALIZE)
+    server.reply(await server.expect("initialize"), FACE)
+    assert (await desk.client.expect())["result"] == FACE
+    desk.client.notify("notifications/initialized")
+    await server.expect("notifications/initialized")
+    return server
+
+
+async def test_what_the_client_says_first_waits_until_a_server_has_started(desk):
+    desk.client.call(1, "tools/list")
+    server = await desk.plug()
+    server.reply(await server.expect("tools/list"), {"tools": []})
+    assert (await desk.client.expect()) == {"jsonrpc": "2.0", "id": 1, "result": {"tools": []}}
+
+
+async def test_lines_pass_as_they_came_even_those_that_are_no_message(desk):
+    server = await desk.plug()
+    lines = [b'[{"jsonrpc":"2.0"}]', b"{nonsense", b'{"jsonrpc":"2.0", "id":7,"result":{}}']
+    for line in lines:
+        desk.client.say(line)
+    desk.client.end()
+    await desk.running
+    assert server.sent[1:] == lines
+
+
+async def test_a_new_server_learns_what_the_old_one_was_told_and_the_client_looks_again(desk):
+    old = await greeted(desk)
+    desk.client.call(1, "logging/setLevel", {"level": "debug"})
+    desk.client.call(2, "resources/subscribe", {"uri": "a://1"})
+    desk.client.call(3, "resources/subscribe", {"uri": "a://2"})
+    desk.client.call(4, "resources/unsubscribe", {"uri": "a://1"})
+    for _ in range(4):
+        old.reply(await old.expect(), {})
+        await desk.client.expect()
+    new = await desk.exchange()
+    await new.expect("notifications/initialized")
+    assert (await new.expect("logging/setLevel"))["params"] == {"level": "debug"}
+    subscribed = await new.expect("resources/subscribe")
+    assert subscribed["params"] == {"uri": "a://2"}
+    new.reply(subscribed, {})
+    assert await desk.plugging
+    assert old.closed
+    assert (await desk.client.expect())["method"] == "notifications/tools/list_changed"
+    desk.client.call(5, "tools/list")
+    new.reply(await new.expect("tools/list"), {"tools": []})
+    assert (await desk.client.expect())["id"] == 5, "the repeated answers never reached the client"
+
+
+async def test_a_server_that_does_not_start_leaves_the_old_one_where_it_is(desk):
+    old = await greeted(desk)
+    broken = ScriptedChannel()
+    plugging = asyncio.create_task(desk.board.plug(broken, grace=0.0))
+    await broken.expect("ping")
+    broken.end()
+    assert not await plugging
+    assert broken.closed
+    refusing = await desk.plug()
+    refusing.refuse(await refusing.expect("initialize"), -32602)
+    assert not await desk.plugging
+    desk.client.call(5, "tools/list")
+    await old.expect("tools/list")
+    assert desk.ends == 0
+
+
+async def test_what_was_begun_is_finished_by_the_server_that_began_it(desk):
+    old = await greeted(desk)
+    desk.client.call(1, "tools/call", {"name": "slow"})
+    call = await old.expect("tools/call")
+    new = await desk.exchange(grace=5.0)
+    await new.expect("notifications/initialized")
+    desk.client.call(2, "tools/list")
+    await new.expect("tools/list")
+    desk.client.notify("notifications/cancelled", {"requestId": 1})
+    await old.expect("notifications/cancelled")
+    old.call("q", "roots/list")
+    question = await desk.client.expect("roots/list")
+    desk.client.reply(question, {"roots": []})
+    assert (await old.expect())["result"] == {"roots": []}
+    assert not desk.plugging.done()
+    old.reply(call, {"content": []})
+    assert await desk.plugging
+    assert old.closed
+    assert (await desk.client.expect())["id"] == 1
+
+
+async def test_what_is_not_finished_in_time_is_answered_with_the_reason(desk):
+    old = await greeted(desk)
+    desk.client.call("a", "tools/call", {"name": "slow"})
+    desk.client.call("b", "subscriptions/listen")
+    await old.expect("tools/call")
+    await old.expect("subscriptions/listen")
+    await desk.exchange()
+    assert await desk.plugging
+    answers = {each["id"]: each["error"]["message"] for each in [await desk.client.expect() for _ in range(2)]}
+    assert answers == dict.fromkeys(("a", "b"), "the server was exchanged before it had answered; ask again")
+
+
+async def test_a_stream_that_is_open_does_not_keep_a_server(desk):
+    old = await greeted(desk)
+    desk.client.call("b", "subscriptions/listen")
+    await old.expect("subscriptions/listen")
+    await desk.exchange(grace=3600.0)
+    assert await desk.plugging
+
+
+async def test_when_the_server_is_gone_the_client_is_told_so_until_there_is_another(desk):
+    old = await greeted(desk)
+    desk.client.call(1, "tools/call", {"name": "crash"})
+    await old.expect("tools/call")
+    old.exit_code = 3
+    old.end()
+    assert (await desk.client.expect())["error"]["message"] == "the server exited with code 3"
+    assert desk.ends == 1
+    desk.client.call(2, "tools/list")
+    assert (await desk.client.expect())["error"]["message"] == "the server exited with code 3"
+    desk.client.notify("notifications/cancelled", {"requestId": 1})
+    new = await desk.exchange()
+    assert await desk.plugging
+    await desk.client.expect("notifications/tools/list_changed")
+    desk.client.call(3, "tools/list")
+    await new.expect("notifications/initialized")
+    await new.expect("tools/list")
+
+
+async def test_a_greeting_that_nobody_heard_is_not_repeated(desk):
+    broken = ScriptedChannel()
+    broken.end()
+    assert not await desk.board.plug(broken, grace=0.0)
+    desk.client.call(0, "initialize", INITIALIZE)
+    assert "did not start" in (await desk.client.expect())["error"]["message"]
+    server = await desk.plug()
+    assert await desk.plugging, "a server that is not told of an earlier session takes over at once"
+    assert [msgspec.json.decode(each)["method"] for each in server.sent] == ["ping"]
+
+
+async def test_a_client_that_is_gone_is_not_an_error(desk):
+    server = await greeted(desk)
+    desk.client.end()
+    server.notify("notifications/message", {"level": "info", "data": "x"})
+    server.end()
+    await desk.running
+
+
+@pytest.mark.parametrize("params", [b"", b',"params":[]', b',"params":7'])
+async def test_a_cancellation_without_sense_goes_to_the_server_that_is_there(desk, params):
+    server = await desk.plug()
+    desk.client.say(b'{"jsonrpc":"2.0","method":"notifications/cancelled"%b}' % params)
+    await server.expect("notifications/cancelled")
