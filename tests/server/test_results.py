@@ -10,11 +10,13 @@ import msgspec
 import pytest
 from msgspec import UNSET
 
+from mcprelay import Limits, Server, define
 from mcprelay.errors import LimitExceeded
 from mcprelay.server.encoding import ResultInvalid
 from mcprelay.server.file import File, is_textual, read_stream, sniff
 from mcprelay.server.results import Items, collect, content_of, tool_result
 from mcprelay.types import Audio, EmbeddedResource, Image, ResourceContents, ResourceLink, Text, ToolResult
+from tests.server.ask import call, error, result
 
 PNG = b"\x89PNG\r\n\x1a\nrest"
 LINK = ResourceLink(uri="a:b", name="b")
@@ -94,14 +96,35 @@ def test_a_file_that_claims_to_be_text_and_is_not_is_bytes():
     assert File(b"\xff\xfe", "a.txt").contents().blob == b"\xff\xfe"
 
 
+@pytest.mark.parametrize("made", ["stream", "path", "list"])
+async def test_a_server_reads_no_more_of_a_file_than_file_bytes(made, tmp_path):
+    path = tmp_path / "long.bin"
+    path.write_bytes(b"x" * 11)
+    server = Server("files", limits=Limits(file_bytes=10))
+
+    def file() -> Any:
+        return {"stream": io.BytesIO(b"x" * 11), "path": path, "list": [path]}[made]
+
+    server.add_tool(file)
+    server.add_resource("a:file", file)
+    contract = define("promised", input=Point, output=type(None))
+    server.handle(contract, lambda _: file())
+    assert "file_bytes=10" in await call(server, "file")
+    assert "file_bytes=10" in await call(server, "promised", {"x": 1})
+    assert "file_bytes=10" in (await error(server, "resources/read", {"uri": "a:file"}))["message"]
+    path.write_bytes(b"x" * 10)
+    if made != "stream":
+        assert len((await result(server, "tools/call", {"name": "file", "arguments": {}}))["content"]) == 1
+
+
 def test_open_files_are_read_and_closed_within_a_bound():
     stream = io.BytesIO(PNG)
     assert content_of(stream) == (Image(PNG, "image/png"),)
     assert stream.closed
     assert content_of(io.StringIO("text")) == (Text("text"),)
     long = io.BytesIO(b"x" * 11)
-    with pytest.raises(LimitExceeded, match="stream_bytes=10"):
-        content_of(long, stream_bytes=10)
+    with pytest.raises(LimitExceeded, match="file_bytes=10"):
+        content_of(long, file_bytes=10)
     assert long.closed
 
 

@@ -27,12 +27,13 @@ BOTH = "application/json, text/event-stream"
 class Response:
     """One request that was sent, and what comes back. Usable while it still comes."""
 
-    def __init__(self, app: Any, scope: Message, body: bytes, *, chunks: Sequence[bytes] | None = None) -> None:
+    def __init__(
+        self, app: Any, scope: Message, body: bytes, *, chunks: Sequence[bytes] | None = None, whole: bool = True
+    ) -> None:
         self._incoming: asyncio.Queue[Message] = asyncio.Queue()
         parts = list(chunks) if chunks is not None else [body]
         for index, part in enumerate(parts):
-            more = index < len(parts) - 1
-            self._incoming.put_nowait({"type": "http.request", "body": part, "more_body": more})
+            self.feed(part, last=whole and index == len(parts) - 1)
         self.status = 0
         self.headers: dict[str, str] = {}
         self.chunks: list[bytes] = []
@@ -45,6 +46,10 @@ class Response:
         self._changed = asyncio.Condition()
         self._over = asyncio.Event()
         self.task = asyncio.get_running_loop().create_task(self._run(app, scope))
+
+    def feed(self, part: bytes, *, last: bool) -> None:
+        """Send a part of the body."""
+        self._incoming.put_nowait({"type": "http.request", "body": part, "more_body": not last})
 
     async def _run(self, app: Any, scope: Message) -> None:
         try:
@@ -182,9 +187,10 @@ class Http:
         path: str | None = None,
         query: str = "",
         chunks: Sequence[bytes] | None = None,
+        whole: bool = True,
         **headers: str | None,
     ) -> Response:
-        """Send one HTTP request."""
+        """Send one HTTP request; if not `whole`, the end of its body does not come before it is fed."""
         given = self.headers(**headers)
         scope = {
             "type": "http",
@@ -199,7 +205,7 @@ class Http:
             "client": ("192.0.2.1", 1234),
             "server": ("server.example", 80),
         }
-        return Response(self.app, scope, body, chunks=chunks)
+        return Response(self.app, scope, body, chunks=chunks, whole=whole)
 
     def post(self, message: Any, **headers: Any) -> Response:
         """Send a message, or several as a batch, or bytes."""

@@ -9,6 +9,7 @@ Nothing here does I/O, and nothing here knows ASGI.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import logging
 import re
@@ -24,6 +25,7 @@ from mcprelay.errors import ConfigurationError, MCPRelayError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
+    Run = Callable[[Callable[[], Any]], Awaitable[Any]]
     Verifier = Callable[[str], "Attestation | Awaitable[Attestation]"]
 
 logger = logging.getLogger("mcprelay.auth")
@@ -80,12 +82,16 @@ class Denied(Struct, frozen=True):
     challenge: str | None = None
 
 
+def _is_async(verify: Any) -> bool:
+    return inspect.iscoroutinefunction(verify) or inspect.iscoroutinefunction(getattr(type(verify), "__call__", None))
+
+
 class Bearer:
     """Admits requests that carry a token for this resource.
 
     Args:
         verify: `verify(token)`, sync or async, gives an `Attestation`, or raises `TokenRejected` or
-            `VerifierUnavailable`. See `mcprelay.auth.verifier` for some that are made.
+            `VerifierUnavailable`. A server calls a plain one in a worker thread, so it may block. See `mcprelay.auth.verifier` for some that are made.
         resource: The server's own address, exactly as tokens name it (RFC 8707): absolute, without a fragment.
         scopes: What every request needs.
         authorization_servers: The issuers that give tokens for it, as the metadata says.
@@ -115,6 +121,7 @@ class Bearer:
             msg = f"scopes: a list of scope names, each without spaces and quotes, and not {scopes!r}"
             raise ConfigurationError(msg)
         self._verify = verify
+        self._may_block = getattr(verify, "blocks", True) and not _is_async(verify)
         self._resource = resource
         self._scopes = tuple(scopes)
         self._shared = shared_audiences
@@ -133,25 +140,29 @@ class Bearer:
         self.metadata = msgspec.json.encode(document)
         """The RFC 9728 document."""
 
-    async def admit(self, authorization: str | None) -> Principal | Denied:
+    async def admit(self, authorization: str | None, *, run: Run | None = None) -> Principal | Denied:
         """Whether the bearer of this `Authorization` header may go on, and who it is. Raises nothing.
 
         A token that is refused leaves its reason in the log, without the token. A request without one leaves nothing:
         so a client asks where to get one.
+
+        Args:
+            authorization: The header's value.
+            run: Runs a plain `verify`, which may block, where it does not stop others; on the loop unless given.
         """
         found = _CREDENTIALS.fullmatch(authorization) if authorization is not None else None
         if found is None:
             return Denied(
                 "missing_token", 401, "This server needs a bearer token in the Authorization header.", self._challenge()
             )
-        judged = await self._judged(found[1])
+        judged = await self._judged(found[1], run)
         if isinstance(judged, Denied) and judged.reason != "verifier_unavailable":
             said = _quotable(judged.message.replace(found[1], "..."))  # a verifier may quote the token
             logger.warning("a token was refused (%s): %s", judged.reason, said)
         return judged
 
-    async def _judged(self, token: str) -> Principal | Denied:
-        attested = await self._attested(token)
+    async def _judged(self, token: str, run: Run | None) -> Principal | Denied:
+        attested = await self._attested(token, run)
         if isinstance(attested, Denied):
             return attested
         if self._resource not in attested.audiences or (len(attested.audiences) > 1 and not self._shared):
@@ -161,9 +172,12 @@ class Bearer:
             return self.insufficient(missing)
         return Principal(attested.subject, attested.scopes, attested.client_id, attested.claims)
 
-    async def _attested(self, token: str) -> Attestation | Denied:
+    async def _attested(self, token: str, run: Run | None) -> Attestation | Denied:
         try:
-            attested = self._verify(token)
+            if run is None or not self._may_block:
+                attested = self._verify(token)
+            else:
+                attested = await run(functools.partial(self._verify, token))
             return await attested if inspect.isawaitable(attested) else attested
         except TokenRejected as error:
             return self._invalid(str(error) or "the token is not valid")

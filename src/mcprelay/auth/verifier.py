@@ -11,7 +11,7 @@ import base64
 import hashlib
 import hmac
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import quote, urlencode
 from weakref import WeakKeyDictionary
 
@@ -52,6 +52,9 @@ class StaticTokens:
                 msg = f"StaticTokens: a token is worth an Attestation(subject=...), and not a {type(each).__name__}"
                 raise ConfigurationError(msg)
         self._known = [(_digest(token), attested) for token, attested in tokens.items()]
+
+    blocks: ClassVar[bool] = False
+    """It may be called on the event loop."""
 
     def __repr__(self) -> str:
         return f"StaticTokens({len(self._known)} tokens)"

@@ -142,7 +142,7 @@ def template_entry(
         visible=visible,
         requires=requires,
         by_hand=by_hand,
-        completions=completions_of(compiled),
+        completions=completions_of(server, compiled),
         template=template,
         tags=tags,
     )
@@ -231,7 +231,7 @@ def _reader(
             raise invalid(call, error) from None
 
         def finish(value: Any) -> Any:
-            result = resource_result(value, uri=address, mime_type=mime_type, meta=meta)
+            result = resource_result(value, uri=address, mime_type=mime_type, meta=meta, file_bytes=handler.file_bytes)
             return hinted(result, ttl_ms, cache_scope)
 
         return await handler.run(call, values, finish)

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import inspect
 import os
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mcprelay.core.work import Refusal
 from mcprelay.errors import ConfigurationError, RequestRefused
+from mcprelay.server import event
 from mcprelay.server.event import Authorization
+from mcprelay.server.target import is_async
 from mcprelay.wire import jsonrpc
 
 if TYPE_CHECKING:
@@ -29,7 +32,8 @@ class Builder:
 
     Args:
         server: Whose requests they are.
-        function: The user's: of the request, or of the request and the principal; sync or async.
+        function: The user's: of the request, or of the request and the principal. A plain function runs in a worker
+            thread, as handlers do; an `async def` one, and a class, on the loop.
 
     Raises:
         ConfigurationError: The function takes something else.
@@ -39,17 +43,25 @@ class Builder:
         self._server = server
         self._function = function
         self._takes_principal = _takes_principal(function)
+        self._may_block = not isinstance(function, type) and not is_async(function)
 
     async def state(self, request: HttpRequest, principal: Principal | None) -> Any:
         """The value of `ctx.state`; or a `Refusal`, which the transport answers with."""
         try:
-            made = self._function(request, principal) if self._takes_principal else self._function(request)
+            given = (request, principal) if self._takes_principal else (request,)
+            if self._may_block:
+                made = await self._server.threads.run(partial(self._function, *given))
+            else:
+                made = self._function(*given)
             return await made if inspect.isawaitable(made) else made
         except RequestRefused as error:
             if error.status in (401, 403):
                 self._server.events.emit(Authorization(decision="refused_by_context", status=error.status))
+            else:
+                self._server.events.emit(event.Refusal.of(error.status, "context"))
             return _refusal(error.status, error.message, error.headers)
         except Exception:
+            self._server.events.emit(event.Refusal.of(500, "context"))
             reference = os.urandom(4).hex()
             self._server.logger.exception("the context function failed (reference %s)", reference)
             return _refusal(500, f"Internal error (reference {reference}: see the server's log)", {})

@@ -16,13 +16,14 @@ from mcprelay.core.endpoint import Endpoint
 from mcprelay.core.work import Exchange, Form, Handshake, Head, InSession, Notice, Refusal, Work
 from mcprelay.errors import LimitExceeded
 from mcprelay.revisions import Era
-from mcprelay.server import event
+from mcprelay.server.batch import requests_in
 from mcprelay.server.bearer import Door, metadata
 from mcprelay.server.call import Call
 from mcprelay.server.cors import Cors
 from mcprelay.server.event import LimitHit
 from mcprelay.server.eventlog import MemoryEventLog
-from mcprelay.server.exchange import ACCEPTED, JSON_HEADER, Arrival, ExchangeLink, Hangup, Load, respond
+from mcprelay.server.exchange import ACCEPTED, JSON_HEADER, RETRY, Arrival, ExchangeLink, Hangup, Load, refuse, respond
+from mcprelay.server.intake import Intake
 from mcprelay.server.session import MemorySessions
 from mcprelay.server.sse_pair import SsePair, pair_message_refusal, pair_stream_refusal
 from mcprelay.server.stream import Pace
@@ -52,10 +53,11 @@ _PATH = 200
 class Here:
     """What the app keeps on one event loop."""
 
-    __slots__ = ("load", "pair", "streamable")
+    __slots__ = ("intake", "load", "pair", "streamable")
 
-    def __init__(self, load: Load, streamable: Streamable, pair: SsePair) -> None:
+    def __init__(self, load: Load, intake: Intake, streamable: Streamable, pair: SsePair) -> None:
         self.load = load
+        self.intake = intake
         self.streamable = streamable
         self.pair = pair
 
@@ -163,6 +165,7 @@ class App:
             if here is None:
                 here = self._loops[loop] = Here(
                     Load(self._limits.concurrent_requests, self._limits.detached_calls),
+                    Intake(self._limits),
                     Streamable(self._server, self.endpoint, self._store, self._log, self._pace),
                     SsePair(self._server, self._pace),
                 )
@@ -188,8 +191,7 @@ class App:
             said = (
                 f"there is nothing at {(prefix + path)[:_PATH]!r}: the endpoint of this server is {prefix + self._root}"
             )
-            nothing = jsonrpc.refusal(None, jsonrpc.INVALID_REQUEST, said)
-            await self._refuse(send, Refusal(404, nothing))
+            await self._refuse(send, Refusal(404, _say(said)))
             return
         await route(scope, head, receive, send)
 
@@ -221,16 +223,13 @@ class App:
 
     async def _refuse(self, send: Send, refusal: Refusal) -> None:
         """Answer a request for which nothing is done."""
-        if refusal.status == 413:
-            self._server.events.emit(LimitHit(limit="body_bytes", allowed=self._limits.body_bytes))
-        if refusal.status >= 400:
-            self._server.events.emit(event.Refusal.of(refusal.status))
-        await respond(send, refusal)
+        limit = LimitExceeded("body_bytes", self._limits.body_bytes) if refusal.status == 413 else None
+        await refuse(self._server.events, send, refusal, limit=limit)
 
     async def _metadata(self, _scope: Scope, head: Head, _receive: Receive, send: Send) -> None:
         """The document that says where tokens for this server come from (RFC 9728)."""
         if self._server.auth is not None:
-            await respond(send, metadata(self._server.auth, head.method))
+            await self._refuse(send, metadata(self._server.auth, head.method))
 
     async def _admitted(self, scope: Scope, head: Head, receive: Receive, send: Send) -> Arrival | None:
         """The request of a verified caller; None when it is refused, and answered so."""
@@ -238,15 +237,17 @@ class App:
         if self.admit is not None:
             found = await self.admit(scope, head)
             if isinstance(found, Refusal):
-                await respond(send, found)
+                told = isinstance(self.admit, Door)  # as an `Authorization`
+                await (respond(send, found) if told else self._refuse(send, found))
                 return None
             principal = found
         if not self._server.started:
             await self._server.start()
-        arrival = Arrival(scope, head, receive, send, principal=principal, load=self.here().load)
+        events = self._server.events
+        arrival = Arrival(scope, head, receive, send, principal=principal, load=self.here().load, events=events)
         if self._server.builder is not None:
             state = await self._server.builder.state(arrival(), principal)
-            if isinstance(state, Refusal):
+            if isinstance(state, Refusal):  # which the builder has told
                 await respond(send, state)
                 return None
             arrival.state = state
@@ -256,37 +257,30 @@ class App:
         """Read a message to the MCP endpoint and carry it out, unless it asks for a stream of changes, which does not
         count as being worked on.
         """
-        body = await self._read(arrival.receive)
+        body = await self.here().intake.take(arrival)
         if body is None:
             return None
         if not arrival.begin():
-            why = f"too many requests at once: concurrent_requests={self._limits.concurrent_requests}; try again later"
-            self._server.events.emit(LimitHit(limit="concurrent_requests", allowed=self._limits.concurrent_requests))
-            await self._refuse(arrival.send, _busy(why))
+            await self._refuse_busy(arrival)
             return None
         try:
-            work = body if isinstance(body, Refusal) else self.endpoint.accept(arrival.head, body)
-            if type(work) is Exchange and work.method.name == LISTEN:
+            work = self.endpoint.accept(arrival.head, body)
+            if type(work) is InSession and work.batch:  # it is one request already
+                if not arrival.begin(max(requests_in(work.messages) - 1, 0)):
+                    await self._refuse_busy(arrival)
+                    return None
+            elif type(work) is Exchange and work.method.name == LISTEN:
                 return work
             await self._carry_out(work, arrival)
             return None
         finally:
             arrival.end()
 
-    async def _read(self, receive: Receive) -> bytes | Refusal | None:
-        """The body, or None when the client hung up before its end."""
-        message = await receive()
-        body: bytes = message.get("body", b"")
-        if message["type"] == "http.request" and not message.get("more_body"):
-            return body if len(body) <= self._limits.body_bytes else self.endpoint.too_long()
-        parts, size = [body], len(body)
-        while message["type"] == "http.request" and message.get("more_body"):
-            message = await receive()
-            parts.append(message.get("body", b""))
-            size += len(parts[-1])
-            if size > self._limits.body_bytes:
-                return self.endpoint.too_long()
-        return b"".join(parts) if message["type"] == "http.request" else None
+    async def _refuse_busy(self, arrival: Arrival) -> None:
+        allowed = self._limits.concurrent_requests
+        limit = LimitExceeded("concurrent_requests", allowed, what="the number of requests")
+        why = f"too many requests at once: concurrent_requests={allowed}; try again later"
+        await arrival.refuse(_busy(why), limit=limit)
 
     async def _carry_out(self, work: Work | Refusal, arrival: Arrival) -> None:
         if type(work) is Exchange:
@@ -367,12 +361,8 @@ class App:
             await self._refuse(send, refusal)
             return
         arrival = await self._admitted(scope, head, receive, send)
-        body = None if arrival is None else await self._read(receive)
-        if arrival is None or body is None:
-            return
-        if isinstance(body, Refusal):
-            await self._refuse(arrival.send, body)
-        else:
+        body = None if arrival is None else await self.here().intake.take(arrival)
+        if arrival is not None and body is not None:
             await self.here().pair.post(arrival, body)
 
     def _prefix(self, scope: Scope) -> str:
@@ -381,7 +371,11 @@ class App:
 
 
 def _busy(why: str, request_id: int | str | None = None) -> Refusal:
-    return Refusal(503, jsonrpc.refusal(request_id, jsonrpc.INTERNAL_ERROR, why), (JSON_HEADER, (b"retry-after", b"1")))
+    return Refusal(503, jsonrpc.refusal(request_id, jsonrpc.INTERNAL_ERROR, why), (JSON_HEADER, RETRY))
+
+
+def _say(why: str) -> bytes:
+    return jsonrpc.refusal(None, jsonrpc.INVALID_REQUEST, why)
 
 
 def _public_prefix(public_url: str | None, root: str) -> str:

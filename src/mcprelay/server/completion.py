@@ -11,10 +11,13 @@ from __future__ import annotations
 import enum
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, TypeAlias, cast
 
 from mcprelay.errors import DefinitionError
+from mcprelay.server.target import is_async
 
+Run: TypeAlias = Callable[[Callable[[], Any]], Awaitable[Any]]
 Suggest: TypeAlias = Callable[..., Iterable[Any] | Awaitable[Iterable[Any]]]
 
 
@@ -23,7 +26,8 @@ class Complete:
 
     Values and enums are offered as they begin with what was typed, whatever the case of the letters. A callable, plain
     or `async`, gets what was typed, and, if it takes a second parameter, the other arguments so far as a mapping of
-    strings; what it gives is offered as it is.
+    strings; what it gives is offered as it is. A plain one runs in a worker thread, as handlers do,
+    and may block.
     """
 
     def __init__(self, source: Iterable[Any] | type[enum.Enum] | Suggest) -> None:
@@ -39,17 +43,29 @@ class Complete:
         else:
             self.values = tuple(_text_of(value) for value in source)
 
-    async def __call__(self, typed: str, arguments: Mapping[str, str]) -> list[str]:
-        """Every value that fits, in the source's order; the caller cuts the list to what may be sent."""
+    async def __call__(self, typed: str, arguments: Mapping[str, str], *, run: Run) -> list[str]:
+        """Every value that fits, in the source's order; the caller cuts the list to what may be sent.
+
+        Args:
+            typed: What was typed so far.
+            arguments: The other arguments.
+            run: Runs what may block.
+        """
         if self.values is not None:
             start = typed.casefold()
             return [value for value in self.values if value.casefold().startswith(start)]
         if self.suggest is None:
             return []
-        found = self.suggest(typed, arguments) if self._takes_arguments else self.suggest(typed)
+        suggest = partial(self.suggest, typed, arguments) if self._takes_arguments else partial(self.suggest, typed)
+        found = suggest() if is_async(self.suggest) else await run(lambda: _read(suggest()))
         if inspect.isawaitable(found):
-            found = await found
-        return [_text_of(value) for value in found]
+            found = _read(await found)
+        return cast("list[str]", found)
+
+
+def _read(found: Any) -> Any:
+    """What was suggested, as text; a generator is read here, where it may block. What must be awaited stays."""
+    return found if inspect.isawaitable(found) else [_text_of(value) for value in found]
 
 
 def _text_of(value: Any) -> str:

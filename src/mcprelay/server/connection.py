@@ -22,6 +22,7 @@ from mcprelay.errors import LimitExceeded
 from mcprelay.ports import Session
 from mcprelay.revisions import Era, Fault, Feature
 from mcprelay.server import handshake, question
+from mcprelay.server.batch import holds_more, over
 from mcprelay.server.call import Answer, Call
 from mcprelay.server.event import LimitHit, Refusal
 from mcprelay.server.outbox import Outbox
@@ -147,12 +148,15 @@ class Connection:
             try:
                 data = await self._channel.receive()
             except LimitExceeded as error:
-                self._server.events.emit(LimitHit(limit=error.limit, allowed=error.allowed))
-                await self._send(jsonrpc.refusal(None, jsonrpc.INVALID_REQUEST, str(error)))
+                await self._refuse_limited(error, str(error))
                 continue
             if not data:
                 self._ended.set()
                 return
+            allowed = self._server.limits.batch_messages
+            if self._peer.batches and jsonrpc.is_batch(data) and holds_more(data, allowed):
+                await self._refuse_limited(LimitExceeded("batch_messages", allowed), over(allowed))
+                continue
             events = self._peer.receive(data)
             if self._peer.batches and jsonrpc.is_batch(data):
                 await self._take_batch(events)
@@ -160,6 +164,22 @@ class Connection:
                 leading = await self._work_leading(events[0])
             else:
                 await self._take(events[0])
+
+    async def _refuse_limited(self, error: LimitExceeded, why: str) -> None:
+        """Refuse a message that is not even read, because it is too much."""
+        events = self._server.events
+        events.emit(LimitHit(limit=error.limit, allowed=error.allowed))
+        events.emit(Refusal(reason="too_long"))
+        await self._send(self._as_agreed(jsonrpc.refusal(None, jsonrpc.INVALID_REQUEST, why)))
+
+    def _rejected(self, event: Rejected) -> bytes:
+        """The answer to what is no request, or one too many."""
+        events, allowed = self._server.events, self._peer.concurrent_requests
+        busy = len(self._peer.in_flight) >= allowed and f"concurrent_requests={allowed}" in event.reason
+        if busy:
+            events.emit(LimitHit(limit="concurrent_requests", allowed=allowed))
+        events.emit(Refusal(reason="busy" if busy else "malformed"))
+        return self._as_agreed(event.answer)
 
     async def _work_leading(self, event: Called) -> bool:
         """Work on a call, and say whether this task still leads."""
@@ -183,8 +203,7 @@ class Connection:
         if isinstance(event, Cancelled):
             self._cancel(event)
         elif isinstance(event, Rejected):
-            self._server.events.emit(Refusal(reason="malformed"))
-            await self._send(self._as_agreed(event.answer))
+            await self._send(self._rejected(event))
         elif isinstance(event, (Replied, Refused)):
             question.settle(event)
         elif isinstance(event, Notified) and event.method == handshake.INITIALIZED and self._session is not None:
@@ -243,7 +262,7 @@ class Connection:
             if isinstance(event, Called):
                 calls.append(event)
             elif isinstance(event, Rejected):
-                answers.append(self._as_agreed(event.answer))
+                answers.append(self._rejected(event))
             else:
                 await self._take(event)
         if calls or answers:

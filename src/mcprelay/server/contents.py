@@ -32,7 +32,17 @@ from typing import Any
 from msgspec.structs import replace
 
 from mcprelay.server.encoding import ResultInvalid, encode
-from mcprelay.server.file import OCTETS, STREAM_BYTES, File, contents_of_bytes, is_path, is_stream, read_stream, sniff
+from mcprelay.server.file import (
+    FILE_BYTES,
+    OCTETS,
+    File,
+    contents_of_bytes,
+    is_path,
+    is_stream,
+    read_path,
+    read_stream,
+    sniff,
+)
 from mcprelay.server.results import Items
 from mcprelay.types import Audio, EmbeddedResource, Image, Meta, ReadResourceResult, ResourceContents, Text
 
@@ -43,7 +53,7 @@ _CONTENT = (ResourceContents, EmbeddedResource, File, Image, Audio, Text, bytes,
 
 
 def resource_result(
-    value: Any, *, uri: str, mime_type: str | None = None, meta: Meta | None = None, stream_bytes: int = STREAM_BYTES
+    value: Any, *, uri: str, mime_type: str | None = None, meta: Meta | None = None, file_bytes: int = FILE_BYTES
 ) -> ReadResourceResult:
     """Whatever a handler returned, as the result of `resources/read`.
 
@@ -52,15 +62,15 @@ def resource_result(
         uri: The address that was asked for.
         mime_type: The media type that the resource declares.
         meta: The resource's `_meta`, which contents have where they have none of their own.
-        stream_bytes: How much is read of an open file.
+        file_bytes: How much is read of a file or stream.
 
     Raises:
         ResultInvalid: The value is no contents and has no JSON form.
-        LimitExceeded: A stream is longer than `stream_bytes`.
+        LimitExceeded: A file or stream is longer than `file_bytes`.
     """
     if isinstance(value, ReadResourceResult):
         return value
-    contents = _Maker(uri, mime_type, stream_bytes).contents(value)
+    contents = _Maker(uri, mime_type, file_bytes).contents(value)
     if meta is not None:
         contents = [item if item.meta is not None else replace(item, meta=meta) for item in contents]
     return ReadResourceResult(contents=tuple(contents))
@@ -103,7 +113,7 @@ class _Maker:
 
     def _file(self, value: Any) -> ResourceContents:
         if is_path(value):
-            value = File.from_path(value)
+            value = read_path(value, limit=self._limit)
         if isinstance(value, File):
             return value.contents(self._uri, self._declared)
         if is_stream(value):

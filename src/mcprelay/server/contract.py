@@ -71,12 +71,14 @@ def contract_entry(
     attach(function[0] if isinstance(function, tuple) else function, definition)
     handler = taken.handler(server, inline=inline)
 
+    finish = functools.partial(output.result, file_bytes=server.limits.file_bytes)
+
     async def answer(call: Call) -> Any:
         try:
             values = _decoded(compiled, key, call.params.arguments)
         except ArgumentsInvalid as error:
             return misfit(call, _rooted(contract.name, key, error))
-        return await handler.run(call, values, output.result)
+        return await handler.run(call, values, finish)
 
     return Entry(
         contract.name,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
@@ -101,12 +102,12 @@ def attach(function: Any, definition: Any) -> None:
             target.__mcp__ = definition
 
 
-def completions_of(compiled: Compiled) -> dict[str, Any]:
+def completions_of(server: Server, compiled: Compiled) -> dict[str, Any]:
     """What completes each argument: `await source(call, typed, others)`."""
 
     def adapted(complete: Any) -> Callable[[Call, str, Mapping[str, str]], Awaitable[Sequence[str]]]:
         async def source(_call: Call, typed: str, others: Mapping[str, str]) -> Sequence[str]:
-            found: Sequence[str] = await complete(typed, others)
+            found: Sequence[str] = await complete(typed, others, run=server.threads.run)
             return found
 
         return source
@@ -186,7 +187,8 @@ def tool_entry(
 
 
 def _tool_runner(handler: Handler, compiled: Compiled) -> Callable[[Call], Awaitable[Any]]:
-    decode, finish, run = compiled.decode, compiled.output.result, handler.run
+    decode, run = compiled.decode, handler.run
+    finish = partial(compiled.output.result, file_bytes=handler.file_bytes)
 
     async def answer(call: Call) -> Any:
         arguments = call.params.arguments
@@ -264,6 +266,6 @@ def prompt_entry(
         visible=visible,
         requires=requires,
         by_hand=by_hand,
-        completions=completions_of(compiled),
+        completions=completions_of(server, compiled),
         tags=tags,
     )

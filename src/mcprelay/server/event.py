@@ -113,8 +113,9 @@ class Refusal(Struct, frozen=True, kw_only=True):
     """A request was refused before anything was done for it.
 
     Attributes:
-        reason: Why, in one of few words: `busy`, `host`, `malformed`, `media_type`, `method`, `not_acceptable`,
-            `not_found`, `origin`, `too_long`, `unknown_target`, or `other`.
+        reason: Why, in one of few words: `busy`, `context` (the context function refused, or failed), `host`,
+            `malformed`, `media_type`, `method`, `not_acceptable`, `not_found`, `origin`, `store` (the session store
+            failed), `too_long`, `too_slow`, `unknown_target`, or `other`.
         status: The HTTP status, or 0 on a channel.
         code: The JSON-RPC code, or 0 where none was said.
     """
@@ -127,9 +128,9 @@ class Refusal(Struct, frozen=True, kw_only=True):
     code: int = 0
 
     @classmethod
-    def of(cls, status: int) -> Refusal:
-        """The refusal that an HTTP status is."""
-        return cls(reason=_REASONS.get(status, "other"), status=status)
+    def of(cls, status: int, reason: str = "") -> Refusal:
+        """The refusal that an HTTP status is, unless the reason is given."""
+        return cls(reason=reason or _REASONS.get(status, "other"), status=status)
 
 
 _REASONS = {
@@ -138,6 +139,7 @@ _REASONS = {
     404: "not_found",
     405: "method",
     406: "not_acceptable",
+    408: "too_slow",
     413: "too_long",
     415: "media_type",
     421: "host",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcprelay.core.work import Form, Refusal
 from mcprelay.errors import ProtocolError
+from mcprelay.server import event
 from mcprelay.server.call import HttpRequest
 from mcprelay.server.stream import HEADERS, Reply, Stream
 from mcprelay.wire import jsonrpc, sse
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
     from msgspec import Raw
 
     from mcprelay.core.work import Head
+    from mcprelay.errors import LimitExceeded
     from mcprelay.server.call import Principal
+    from mcprelay.server.event import Events
     from mcprelay.server.stream import Pace, Send
 
     Scope = MutableMapping[str, Any]
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("mcprelay.server")
 
 JSON_HEADER = (b"content-type", b"application/json")
+RETRY = (b"retry-after", b"1")
 ACCEPTED = Refusal(202, b"", ())
 
 
@@ -58,10 +62,18 @@ class Arrival:
         state: What `Server(context=…)` made for it.
     """
 
-    __slots__ = ("_load", "_state", "head", "principal", "receive", "scope", "send", "state")
+    __slots__ = ("_count", "_load", "_state", "events", "head", "principal", "receive", "scope", "send", "state")
 
     def __init__(
-        self, scope: Scope, head: Head, receive: Receive, send: Send, *, principal: Principal | None, load: Load
+        self,
+        scope: Scope,
+        head: Head,
+        receive: Receive,
+        send: Send,
+        *,
+        principal: Principal | None,
+        load: Load,
+        events: Events,
     ) -> None:
         self.scope = scope
         self.head = head
@@ -69,17 +81,20 @@ class Arrival:
         self.receive = receive
         self.send = send
         self.state: Any = None
+        self.events = events
         self._load = load
         self._state = ""
+        self._count = 0
 
     # --- as a part of what is worked on
 
-    def begin(self) -> bool:
-        """Be worked on. False when there is too much to do already."""
+    def begin(self, requests: int = 1) -> bool:
+        """Be worked on, as so many requests (more). False when there is too much to do already."""
         load = self._load
-        if load.requests >= load.concurrent_requests:
+        if load.requests + requests > load.concurrent_requests:
             return False
-        load.requests += 1
+        load.requests += requests
+        self._count += requests
         self._state = "requests"
         return True
 
@@ -87,18 +102,19 @@ class Arrival:
         """The client hung up, and the call runs on. False when too many do so already."""
         load = self._load
         if self._state == "requests":
-            load.requests -= 1
-            load.detached += 1
+            load.requests -= self._count
+            load.detached += self._count
             self._state = "detached"
         return load.detached <= load.detached_calls
 
     def end(self) -> None:
         """Nothing is worked on any more."""
         if self._state == "requests":
-            self._load.requests -= 1
+            self._load.requests -= self._count
         elif self._state:
-            self._load.detached -= 1
+            self._load.detached -= self._count
         self._state = ""
+        self._count = 0
 
     def __call__(self) -> HttpRequest:
         """The request as handlers see it."""
@@ -110,6 +126,10 @@ class Arrival:
     async def respond(self, refusal: Refusal) -> None:
         """Answer with a complete HTTP answer."""
         await respond(self.send, refusal)
+
+    async def refuse(self, refusal: Refusal, *, reason: str = "", limit: LimitExceeded | None = None) -> None:
+        """Answer that nothing is done. See `refuse`."""
+        await refuse(self.events, self.send, refusal, reason=reason, limit=limit)
 
     async def answer(self, message: bytes, *headers: tuple[bytes, bytes]) -> None:
         """Answer with one message, as JSON or, for a client that takes nothing else, as a stream of one event."""
@@ -127,6 +147,25 @@ class Arrival:
 async def respond(send: Send, refusal: Refusal) -> None:
     """Send a complete HTTP answer."""
     await deliver(send, refusal.status, [*refusal.headers], refusal.body)
+
+
+async def refuse(
+    events: Events, send: Send, refusal: Refusal, *, reason: str = "", limit: LimitExceeded | None = None
+) -> None:
+    """Answer a request for which nothing is done, and tell whoever counts refusals.
+
+    Args:
+        events: Who is told.
+        send: The way to the client.
+        refusal: The answer.
+        reason: Why, in the words of `event.Refusal`, where the status does not tell.
+        limit: The limit that was hit.
+    """
+    if limit is not None:
+        events.emit(event.LimitHit(limit=limit.limit, allowed=limit.allowed))
+    if refusal.status >= 400 or reason:
+        events.emit(event.Refusal.of(refusal.status, reason))
+    await respond(send, refusal)
 
 
 async def deliver(send: Send, status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> None:

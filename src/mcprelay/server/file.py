@@ -6,6 +6,7 @@ text where it is text.
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any, Self
 
 from msgspec import Struct
@@ -17,8 +18,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 OCTETS = "application/octet-stream"
-STREAM_BYTES = 16 * 1024 * 1024
-"""How much is read of a stream that a handler returns, unless told otherwise."""
+FILE_BYTES = 16 * 1024 * 1024
+"""How much is read of a file or stream that a handler returns, unless told otherwise."""
+
+_NEVER_READ = frozenset((str, bytes, int, float, bool, dict, type(None)))
 
 _TEXTUAL = frozenset({
     "application/json", "application/xml", "application/javascript", "application/ecmascript", "application/yaml",
@@ -113,7 +116,7 @@ def is_stream(value: Any) -> bool:
     return callable(getattr(value, "read", None)) and not isinstance(value, type)
 
 
-def read_stream(stream: Any, *, limit: int = STREAM_BYTES) -> bytes | str:
+def read_stream(stream: Any, *, limit: int = FILE_BYTES) -> bytes | str:
     """What is left in a stream, which is then closed.
 
     Raises:
@@ -130,8 +133,29 @@ def read_stream(stream: Any, *, limit: int = STREAM_BYTES) -> bytes | str:
         if close is not None:
             close()
     if len(data) > limit:
-        raise LimitExceeded("stream_bytes", limit, what="the stream that a handler returned")
+        raise LimitExceeded("file_bytes", limit, what="the file or stream that a handler returned")
     return data
+
+
+def read_path(path: Any, *, limit: int = FILE_BYTES) -> File:
+    """The file at a path that a handler returned.
+
+    Raises:
+        LimitExceeded: It has more than `limit` bytes.
+    """
+    with open(path, "rb") as file:  # noqa: PTH123 - keeps pathlib out of the cost of importing this
+        data = read_stream(file, limit=limit)
+    name = os.fspath(path).replace("\\", "/").rpartition("/")[2]
+    return File(bytes(data), name, guess_mime_type(path, "") or None)  # type: ignore[arg-type]
+
+
+def is_read(value: Any) -> bool:
+    """Whether content is made of a value by reading a file or a stream, which may take its time."""
+    if type(value) in _NEVER_READ:
+        return False
+    if isinstance(value, (list, tuple)):
+        return any(type(item) not in _NEVER_READ and (is_path(item) or is_stream(item)) for item in value)
+    return is_path(value) or is_stream(value)
 
 
 def is_path(value: Any) -> bool:

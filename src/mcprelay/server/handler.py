@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcprelay.server.context import Context
 from mcprelay.server.depends import Scope, provide_context
+from mcprelay.server.file import is_read
 from mcprelay.server.results import Items, collect
 from mcprelay.server.resume import Interview
 
@@ -30,6 +31,9 @@ class Handler:
         compiled: What to run.
         inline: Whether a `def` runs on the loop.
         method: The method of the compiled callable's owner that is called.
+
+    Attributes:
+        file_bytes: How much is read of a file or stream that it returns.
     """
 
     def __init__(self, server: Server, compiled: Compiled, *, inline: bool, method: str = "__call__") -> None:
@@ -40,6 +44,8 @@ class Handler:
         self._providers = tuple(injection.token for injection in compiled.injections)
         self._only_context = all(provider is provide_context for provider in self._providers)
         self._thunk = compiled.call if compiled.owner is None else None
+        self._may_read = compiled.output.schema is None
+        self.file_bytes = server.limits.file_bytes
 
     def _call(self) -> Any:
         """The thunk on the instance that the container makes of a handler class."""
@@ -53,7 +59,7 @@ class Handler:
     async def run(self, call: Call, values: Any, finish: Finish) -> Any:
         """Run it, and make what it returned into a result while its dependencies are still open."""
         if not self._providers:
-            return finish(await self._invoke(values, ()))
+            return await self._finished(finish, await self._invoke(values, ()))
         interview = Interview(call, call.keys or self._server.state_keys)
         context: Context[Any] = Context(call, self._server, interview)
         if not self._on_loop:
@@ -61,7 +67,7 @@ class Handler:
 
         async def body() -> Any:
             if self._only_context:
-                return finish(await self._invoke(values, (context,) * len(self._providers)))
+                return await self._finished(finish, await self._invoke(values, (context,) * len(self._providers)))
             return await self._with_dependencies(context, values, finish)
 
         return await interview.run(body)
@@ -73,11 +79,17 @@ class Handler:
             try:
                 scope = Scope(self._server, context, stack)
                 injected = tuple([await provider(scope) for provider in self._providers])
-                return finish(await self._invoke(values, injected))
+                return await self._finished(finish, await self._invoke(values, injected))
             except BaseException as error:
                 raised.append(error)
                 raise
         raise raised[0]
+
+    async def _finished(self, finish: Finish, value: Any) -> Any:
+        """The result. Files and streams are read in a thread: a slow disk or pipe stops nobody else."""
+        if self._may_read and is_read(value):
+            return await self._server.threads.run(lambda: finish(value))
+        return finish(value)
 
     async def _invoke(self, values: Any, injected: tuple[Any, ...]) -> Any:
         function = self._thunk or self._call()

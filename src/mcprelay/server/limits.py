@@ -10,9 +10,13 @@ class Limits(Struct, frozen=True, kw_only=True):
 
     Attributes:
         body_bytes: The body of an HTTP request.
+        body_seconds: Seconds that the body of an HTTP request may take to come; 0 for as long as it takes.
+        pending_bodies: How many HTTP requests may have their bodies on the way at once, per process.
         message_bytes: One message on stdio.
         depth: How deep a message may nest.
+        batch_messages: How many messages a batch may hold, in the revision that has batches.
         concurrent_requests: How many requests are worked on at once, per process over HTTP and per channel elsewhere.
+            Each request of a batch counts.
         detached_calls: How many calls of the handshake era run on over HTTP although their clients hung up; one more is
             cancelled.
         listen_streams: How many streams of change notifications are open at once.
@@ -20,6 +24,7 @@ class Limits(Struct, frozen=True, kw_only=True):
         session_seconds: For how long a session is kept after its last request.
         stream_bytes: How much may wait for a slow reader of one event stream; beyond it, progress is coalesced and log
             messages are dropped.
+        file_bytes: How much is read of a file or stream that a handler returns.
         event_log_bytes: How much of past event streams is kept in memory, so that a client that lost its connection
             can resume them; 0 for nothing.
         worker_threads: How many `def` handlers run at once.
@@ -33,14 +38,18 @@ class Limits(Struct, frozen=True, kw_only=True):
     """
 
     body_bytes: int = 4 * 2**20
+    body_seconds: float = 30.0
+    pending_bodies: int = 1024
     message_bytes: int = 64 * 2**20
     depth: int = 100
+    batch_messages: int = 100
     concurrent_requests: int = 1024
     detached_calls: int = 1024
     listen_streams: int = 10_000
     sessions: int = 10_000
     session_seconds: float = 3600.0
     stream_bytes: int = 2**20
+    file_bytes: int = 16 * 2**20
     event_log_bytes: int = 16 * 2**20
     worker_threads: int = 40
     state_bytes: int = 64 * 1024

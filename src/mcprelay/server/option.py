@@ -20,7 +20,8 @@ class HandlerOptions(TypedDict, total=False):
     Attributes:
         tags: Words to select by (`Server.disable(tags=…)`). Clients do not see them.
         inline: Whether a `def` handler runs on the event loop instead of in a worker thread; it must not block then.
-        visible: Who may see and use it, by principal; to others it is unknown.
+        visible: Who may see and use it, by principal; to others it is unknown. Asked on the event loop, for each list
+            and call, so it must not block.
         requires: The scopes that a caller needs to see and use it.
     """
 
@@ -81,7 +82,7 @@ class ResourceOptions(Options, total=False):
         ttl_ms: For how many milliseconds a client may keep what it read; the server's setting unless given.
         cache_scope: Whether what is kept may serve others too; the server's setting unless given.
         match: Of a template: `match(uri)` gives the values of the variables, or None for a URI that is not its own, in
-            place of what RFC 6570 says.
+            place of what RFC 6570 says. Asked on the event loop, so it must not block.
     """
 
     icons: Sequence[Icon] | None

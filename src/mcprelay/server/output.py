@@ -22,7 +22,7 @@ import msgspec
 from msgspec import UNSET, Raw
 
 from mcprelay.server.encoding import ResultInvalid, encode
-from mcprelay.server.file import STREAM_BYTES, File
+from mcprelay.server.file import FILE_BYTES, File
 from mcprelay.server.results import BLOCKS, tool_result
 from mcprelay.server.shape import JsonSchema, Misfit, Publisher, Shape
 from mcprelay.server.shape.noted import Noted, is_remark, note
@@ -85,12 +85,12 @@ class Output:
             self._validator = Validator(self.schema)
         self._compiled = True
 
-    def result(self, value: Any, *, stream_bytes: int = STREAM_BYTES) -> ToolResult | InputRequiredResult:
+    def result(self, value: Any, *, file_bytes: int = FILE_BYTES) -> ToolResult | InputRequiredResult:
         """The result of a call.
 
         Raises:
             ResultInvalid: The value has no JSON form, or is not what was published.
-            LimitExceeded: A stream is longer than `stream_bytes`.
+            LimitExceeded: A file or stream is longer than `file_bytes`.
         """
         if type(value) is self._safe:
             data = encode(value)
@@ -102,7 +102,7 @@ class Output:
         if self.schema is None:
             if value is None and self._silent:
                 return ToolResult(content=())
-            return tool_result(value, stream_bytes=stream_bytes)
+            return tool_result(value, file_bytes=file_bytes)
         data = self.structured(value)
         text = msgspec.json.decode(data) if isinstance(value, str) else data.decode()
         return ToolResult(content=(Text(text),), structured_content=Raw(data))

@@ -28,13 +28,14 @@ from msgspec import UNSET, Raw
 
 from mcprelay.server.encoding import encode
 from mcprelay.server.file import (
+    FILE_BYTES,
     OCTETS,
-    STREAM_BYTES,
     File,
     block_of_bytes,
     contents_of_bytes,
     is_path,
     is_stream,
+    read_path,
     read_stream,
 )
 from mcprelay.types import (
@@ -52,29 +53,29 @@ BLOCKS = (Text, Image, Audio, ResourceLink, EmbeddedResource)
 NULL = "(null)"
 
 
-def tool_result(value: Any, *, stream_bytes: int = STREAM_BYTES) -> ToolResult:
+def tool_result(value: Any, *, file_bytes: int = FILE_BYTES) -> ToolResult:
     """A result without an output schema.
 
     Raises:
         ResultInvalid: The value has no JSON form.
-        LimitExceeded: A stream is longer than `stream_bytes`.
+        LimitExceeded: A file or stream is longer than `file_bytes`.
     """
     if isinstance(value, ToolResult):
         return value
     if type(value) is dict or _is_data(value):
         data = encode(value)
         return ToolResult(content=(Text(data.decode()),), structured_content=Raw(data))
-    return ToolResult(content=tuple(_blocks(value, stream_bytes)), structured_content=UNSET)
+    return ToolResult(content=tuple(_blocks(value, file_bytes)), structured_content=UNSET)
 
 
-def content_of(value: Any, *, stream_bytes: int = STREAM_BYTES) -> tuple[ContentBlock, ...]:
+def content_of(value: Any, *, file_bytes: int = FILE_BYTES) -> tuple[ContentBlock, ...]:
     """Any value as content blocks.
 
     Raises:
         ResultInvalid: The value has no JSON form.
-        LimitExceeded: A stream is longer than `stream_bytes`.
+        LimitExceeded: A file or stream is longer than `file_bytes`.
     """
-    return tuple(_blocks(value, stream_bytes))
+    return tuple(_blocks(value, file_bytes))
 
 
 class Items(list[Any]):
@@ -124,7 +125,7 @@ def _block(value: Any, limit: int) -> ContentBlock:
     if isinstance(value, File):
         return value.block()
     if is_path(value):
-        return File.from_path(value).block()
+        return read_path(value, limit=limit).block()
     if is_stream(value):
         value = read_stream(value, limit=limit)
         if isinstance(value, str):

@@ -122,7 +122,7 @@ class SsePair:
         try:
             self._server.changes.opened()
         except LimitExceeded as error:
-            await arrival.respond(_refusal(503, str(error), (b"retry-after", b"60")))
+            await arrival.refuse(_refusal(503, str(error), (b"retry-after", b"60")), limit=error)
             return
         try:
             await self._serve(arrival, address)
@@ -158,13 +158,13 @@ class SsePair:
         session_id = query.get(SESSION, [""])[0]
         channel = self._channels.get(session_id)
         if not session_id:
-            await arrival.respond(_refusal(400, f"{SESSION} is missing: post to the address that the stream named"))
+            await arrival.refuse(_refusal(400, f"{SESSION} is missing: post to the address that the stream named"))
         elif channel is None or channel.subject != subject_of(arrival.principal):
-            await arrival.respond(_refusal(404, _UNKNOWN))
+            await arrival.refuse(_refusal(404, _UNKNOWN))
         else:
             try:
                 await channel.inbox.put(body)
             except NotSent:
-                await arrival.respond(_refusal(404, _UNKNOWN))
+                await arrival.refuse(_refusal(404, _UNKNOWN))
             else:
                 await arrival.respond(ACCEPTED)

@@ -18,7 +18,7 @@ from mcprelay.core.work import EndSession, InSession, OpenStream, Refusal
 from mcprelay.errors import LimitExceeded, ProtocolError
 from mcprelay.ports import Session
 from mcprelay.revisions import Fault
-from mcprelay.server import handshake
+from mcprelay.server import event, handshake
 from mcprelay.server.call import Answer
 from mcprelay.server.calllink import CallLink
 from mcprelay.server.conversation import MARK, STANDING
@@ -103,6 +103,7 @@ class Streamable:
         session_id = new_session_id() if self._endpoint.has_sessions else ""
         session = handshake.begun(self._server, request, id=session_id, principal=arrival.principal)
         if isinstance(session, Answer):
+            self._tell_refused(session)
             await arrival.answer(session.message)
             return
         revision = self._server.served[session.revision]
@@ -110,6 +111,8 @@ class Streamable:
         call = handshake.decoded(
             request, revision, link, session=session, principal=arrival.principal, http=arrival, state=arrival.state
         )
+        if isinstance(call, Answer):
+            self._tell_refused(call)
         answer = call if isinstance(call, Answer) else await self._server.dispatcher.handle(call)
         if answer.code or not session_id:
             await arrival.answer(answer.message if session_id or answer.code else _without_changes(answer.message))
@@ -117,11 +120,11 @@ class Streamable:
         try:
             await self.conversations.begin(session)
         except LimitExceeded as error:
-            await arrival.respond(_unavailable(str(error), request.id))
+            await arrival.refuse(_unavailable(str(error), request.id), limit=error)
             return
         except Exception:
             logger.exception("the session store failed")
-            await arrival.respond(_unavailable("the session store does not answer; try again later", request.id))
+            await self._refuse_storeless(arrival, request.id)
             return
         await arrival.answer(answer.message, (b"mcp-session-id", session_id.encode()))
 
@@ -136,16 +139,16 @@ class Streamable:
             conversation = await self.conversations.enter(work.session_id, arrival.principal)
         except Exception:
             logger.exception("the session store failed")
-            await arrival.respond(_unavailable("the session store does not answer; try again later"))
+            await self._refuse_storeless(arrival)
             return
         if conversation is None:
-            await arrival.respond(self._endpoint.unknown_session(work))
+            await arrival.refuse(self._endpoint.unknown_session(work))
             return
         visit = Visit(self.conversations, conversation)
         try:
             refusal = self._endpoint.fits(work, conversation.revision)
             if refusal is not None:
-                await arrival.respond(refusal)
+                await arrival.refuse(refusal)
             elif type(work) is InSession:
                 await self._post(work, arrival, visit)
             elif type(work) is OpenStream:
@@ -155,6 +158,13 @@ class Streamable:
                 await arrival.respond(_ENDED)
         finally:
             await visit.leave()
+
+    async def _refuse_storeless(self, arrival: Arrival, request_id: int | str | None = None) -> None:
+        refusal = _unavailable("the session store does not answer; try again later", request_id)
+        await arrival.refuse(refusal, reason="store")
+
+    def _tell_refused(self, answer: Answer) -> None:
+        self._server.events.emit(event.Refusal(reason="malformed", code=answer.code))
 
     async def _plain(self, work: InSession, arrival: Arrival) -> None:
         """Messages outside of any session: what a session would remember is not remembered."""
@@ -168,32 +178,33 @@ class Streamable:
         if work.batch:
             await self._batch(work, arrival, visit)
             return
-        event = conversation.peer.take(work.messages[0])
-        if type(event) is Called:
-            await self._call(event, arrival, visit)
-        elif type(event) is Rejected:
-            named = event.answer.startswith(b'{"jsonrpc":"2.0","id"')
-            await arrival.respond(Refusal(200 if named else 400, answer_in(conversation.revision, event.answer)))
+        said = conversation.peer.take(work.messages[0])
+        if type(said) is Called:
+            await self._call(said, arrival, visit)
+        elif type(said) is Rejected:
+            named = said.answer.startswith(b'{"jsonrpc":"2.0","id"')
+            refusal = Refusal(200 if named else 400, answer_in(conversation.revision, said.answer))
+            await arrival.refuse(refusal, reason="malformed")
         else:
-            await self._told(event, conversation)
+            await self._told(said, conversation)
             await arrival.respond(ACCEPTED)
 
-    async def _told(self, event: Event, conversation: Conversation) -> None:
+    async def _told(self, said: Event, conversation: Conversation) -> None:
         """Take a notification or an answer of the client's."""
-        conversation.settle(event)
-        if type(event) is Notified and event.method == handshake.INITIALIZED and not conversation.session.initialized:
+        conversation.settle(said)
+        if type(said) is Notified and said.method == handshake.INITIALIZED and not conversation.session.initialized:
             conversation.session.initialized = True
             await self.conversations.save(conversation)
 
     # --- calls
 
-    async def _call(self, event: Called, arrival: Arrival, visit: Visit) -> None:
+    async def _call(self, request: Called, arrival: Arrival, visit: Visit) -> None:
         """Answer one request."""
         conversation = visit.conversation
         link = CallLink(arrival, self._pace, conversation)
-        hangup = Hangup(arrival, _departed(visit, link, arrival, (event,)), link.suspended)
+        hangup = Hangup(arrival, _departed(visit, link, arrival, (request,)), link.suspended)
         try:
-            message, code = await self._work(event, arrival, link, conversation)
+            message, code = await self._work(request, arrival, link, conversation)
             hangup.close()
             await link.finish(message, conversation.revision.status_of.get(code, 200))
         finally:
@@ -201,40 +212,41 @@ class Streamable:
             link.close()
 
     async def _work(
-        self, event: Called, arrival: Arrival, link: CallLink, conversation: Conversation
+        self, request: Called, arrival: Arrival, link: CallLink, conversation: Conversation
     ) -> tuple[bytes, int]:
         """The answer to a request and its error code; no bytes when the request was cancelled."""
         peer, session = conversation.peer, conversation.session
-        call = self._decoded(event, arrival, link, conversation)
+        call = self._decoded(request, arrival, link, conversation)
         if isinstance(call, Answer):
-            return peer.settle(event.id, call.message), call.code
+            self._tell_refused(call)
+            return peer.settle(request.id, call.message), call.code
         task = asyncio.current_task()
         assert task is not None, "ASGI applications run in tasks"  # noqa: S101 - asyncio's promise
-        entry = conversation.calls[event.id] = (task, call)
+        entry = conversation.calls[request.id] = (task, call)
         try:
             answer = await self._server.dispatcher.handle(call)
         except asyncio.CancelledError:
             if not call.cancelled:
-                peer.settle(event.id, b"")
+                peer.settle(request.id, b"")
                 raise
             answer = Answer(b"")
         finally:
-            if conversation.calls.get(event.id) is entry:
-                del conversation.calls[event.id]
+            if conversation.calls.get(request.id) is entry:
+                del conversation.calls[request.id]
         if call.cancelled:
             task.uncancel()
             return b"", 0
-        if handshake.changes_session(event.method) and session.id:
+        if handshake.changes_session(request.method) and session.id:
             await self.conversations.save(conversation)
-        return peer.settle(event.id, answer.message), answer.code
+        return peer.settle(request.id, answer.message), answer.code
 
-    def _decoded(self, event: Called, arrival: Arrival, link: CallLink, conversation: Conversation) -> Call | Answer:
+    def _decoded(self, request: Called, arrival: Arrival, link: CallLink, conversation: Conversation) -> Call | Answer:
         revision, session = conversation.revision, conversation.session
-        if not session.id and event.method in _OF_SESSIONS:
-            why = f"Method not found: {event.method} is for a session"
-            return handshake.refusal(event, revision, Fault.METHOD_NOT_FOUND, why)
+        if not session.id and request.method in _OF_SESSIONS:
+            why = f"Method not found: {request.method} is for a session"
+            return handshake.refusal(request, revision, Fault.METHOD_NOT_FOUND, why)
         return handshake.decoded(
-            event, revision, link, session=session, principal=arrival.principal, http=arrival, state=arrival.state
+            request, revision, link, session=session, principal=arrival.principal, http=arrival, state=arrival.state
         )
 
     # --- batches
@@ -245,17 +257,19 @@ class Streamable:
         answers: list[bytes] = []
         calls: list[Called] = []
         for message in work.messages:
-            event = conversation.peer.take(message)
-            if type(event) is Called and event.method != "initialize":
-                calls.append(event)
-            elif type(event) is Called:
+            said = conversation.peer.take(message)
+            if type(said) is Called and said.method != "initialize":
+                calls.append(said)
+            elif type(said) is Called:
                 why = "Invalid request: initialize is not part of a batch"
-                answer = handshake.refusal(event, conversation.revision, Fault.INVALID_REQUEST, why)
-                answers.append(conversation.peer.settle(event.id, answer.message))
-            elif type(event) is Rejected:
-                answers.append(answer_in(conversation.revision, event.answer))
+                answer = handshake.refusal(said, conversation.revision, Fault.INVALID_REQUEST, why)
+                self._tell_refused(answer)
+                answers.append(conversation.peer.settle(said.id, answer.message))
+            elif type(said) is Rejected:
+                self._server.events.emit(event.Refusal(reason="malformed"))
+                answers.append(answer_in(conversation.revision, said.answer))
             else:
-                await self._told(event, conversation)
+                await self._told(said, conversation)
         if calls or answers:
             await self._answer_batch(calls, answers, arrival, visit)
         else:
@@ -266,8 +280,8 @@ class Streamable:
         link = CallLink(arrival, self._pace, conversation)
         hangup = Hangup(arrival, _departed(visit, link, arrival, calls), link.suspended)
 
-        async def work(event: Called) -> None:
-            message, _ = await self._work(event, arrival, link, conversation)
+        async def work(request: Called) -> None:
+            message, _ = await self._work(request, arrival, link, conversation)
             if message and link.streams:
                 link.notify(message)
             elif message:
@@ -275,8 +289,8 @@ class Streamable:
 
         try:
             async with asyncio.TaskGroup() as group:
-                for event in calls:
-                    group.create_task(work(event))
+                for request in calls:
+                    group.create_task(work(request))
             hangup.close()
             if link.streams:
                 for answer in answers:
@@ -295,7 +309,7 @@ class Streamable:
         try:
             self._server.changes.opened()
         except LimitExceeded as error:
-            await arrival.respond(_unavailable(str(error)))
+            await arrival.refuse(_unavailable(str(error)), limit=error)
             return
         name, _, event_id = (work.last_event_id or STANDING).partition(MARK)
         try:
@@ -315,7 +329,7 @@ class Streamable:
         if track is None or not await track.replay(event_id, reply):
             why = "Last-Event-ID is not an event of this session that is kept (any more): event_log_bytes"
             error = jsonrpc.refusal(None, jsonrpc.INVALID_REQUEST, why)
-            await arrival.respond(Refusal(400, answer_in(conversation.revision, error)))
+            await arrival.refuse(Refusal(400, answer_in(conversation.revision, error)))
             return
         await reply.write(b"", last=True)
 
@@ -337,8 +351,8 @@ def _departed(visit: Visit, link: CallLink, arrival: Arrival, calls: Sequence[Ca
         link.gone()
         visit.depart()
         if not arrival.detach():
-            for event in calls:
-                visit.conversation.cancel(event.id, "because too many run without a client: detached_calls")
+            for request in calls:
+                visit.conversation.cancel(request.id, "because too many run without a client: detached_calls")
 
     return departed
 

@@ -84,9 +84,14 @@ def target_of(
         name=called,
         doc=_doc(function, body, inner, owner),
         place=_place(inner),
-        is_async=inspect.iscoroutinefunction(body),
+        is_async=is_async(function),
         is_generator=inspect.isgeneratorfunction(body) or inspect.isasyncgenfunction(body),
     )
+
+
+def is_async(function: Any) -> bool:
+    """Whether calling it gives something to await, as far as one can tell without calling it."""
+    return inspect.iscoroutinefunction(_body(function))
 
 
 def _own_call(cls: type) -> Any:
