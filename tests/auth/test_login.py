@@ -2,7 +2,7 @@ import pytest
 
 from mcprelay.auth import FileStore, Headless, MemoryStore
 from mcprelay.auth.login import Account, account, login, logout, stored
-from mcprelay.errors import AuthorizationRequired, ConfigurationError, MCPRelayError, NotSent
+from mcprelay.errors import AuthorizationRequired, ConfigurationError, ConnectFailed, MCPRelayError
 from tests.auth.world import ISSUER, MCP, Issuer, Resource, World, answer, call, form, world
 
 
@@ -60,7 +60,7 @@ async def test_a_server_that_only_publishes_metadata_can_be_logged_in_to(make):
 
 
 async def test_a_server_that_cannot_be_reached_is_an_error_of_its_own(make):
-    with pytest.raises(NotSent):
+    with pytest.raises(ConnectFailed):
         await login(MCP, auth=make(World()), sender=World())
 
 

@@ -99,7 +99,7 @@ def test_a_lifetime_that_makes_no_sense_counts_as_not_said(given, expires):
         ({"access_token": "a\r\nX-Evil: 1"}, "that no header can carry"),
         ({"access_token": "a b"}, "that no header can carry"),
         ({"access_token": "tökén"}, "that no header can carry"),
-        ({"refresh_token": "a\nb"}, "a refresh_token that no header can carry"),
+        ({"refresh_token": "a\nb"}, "under refresh_token a text that no header can carry"),
         ({"token_type": None}, "only Bearer and DPoP"),
         ({"token_type": "mac"}, "only Bearer and DPoP"),
         ({"token_type": ["Bearer"]}, "only Bearer and DPoP"),

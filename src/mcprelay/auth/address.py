@@ -6,7 +6,8 @@ the user allowed it. Two rules more: credentials travel over https, or over http
 the origin that they are for.
 
 Pure: whoever calls resolves names and brings the addresses here. That leaves one gap which a rule on values cannot
-close: a name may resolve differently when the request is sent.
+close: a name may resolve differently when the request is sent. Little fits through it: plain http goes only to hosts
+that are this machine by name, and over https an inner service has no certificate for the name that led there.
 """
 
 from __future__ import annotations
@@ -29,6 +30,9 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 _FORBIDDEN = re.compile(r"[\x00-\x20\x7f\\\"<>^`{|}]|[^\x00-\x7f]")
 """Never part of a URI. Parsers disagree about what they mean, and a browser's command line may mean more by them."""
 
+_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
+"""The last label of a host that some parsers take for an IPv4 address: `2130706433`, `0x7f.1`, `127.1`."""
+
 _METADATA_HOSTS = frozenset({"metadata", "metadata.google.internal", "instance-data", "instance-data.ec2.internal"})
 _METADATA_ADDRESSES = frozenset(
     ipaddress.ip_address(address)
@@ -42,7 +46,8 @@ _METADATA_ADDRESSES = frozenset(
     )
 )
 _SHARED = ipaddress.ip_network("100.64.0.0/10")
-_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+_TRANSLATED = (ipaddress.ip_network("64:ff9b::/96"), ipaddress.ip_network("::ffff:0:0:0/96"))
+"""Networks whose last 32 bits are an IPv4 address: NAT64, and stateless translation."""
 
 
 class Kind(enum.StrEnum):
@@ -112,8 +117,11 @@ def parse(url: str) -> Place:
         raise ValueError("carries a user name")
     if "#" in url:
         raise ValueError("carries a fragment")
+    host = parts.hostname.rstrip(".")
+    if not host or "%" in host or (_NUMBER.fullmatch(host.rpartition(".")[2]) and literal(host) is None):
+        raise ValueError("names a host in a way that can be read as another")
     port = DEFAULT_PORTS[parts.scheme] if port is None else port
-    return Place(url, parts.scheme, parts.hostname.rstrip("."), port, parts.path, parts.query)
+    return Place(url, parts.scheme, host, port, parts.path, parts.query)
 
 
 def same_origin(one: str, other: str) -> bool:
@@ -127,7 +135,7 @@ def same_origin(one: str, other: str) -> bool:
 def literal(host: str) -> _Ip | None:
     """The IP address that a host is, or None when it is a name."""
     try:
-        return ipaddress.ip_address(host.partition("%")[0])
+        return ipaddress.ip_address(host.partition("%")[0])  # a resolver's answer can name a zone
     except ValueError:
         return None
 
@@ -159,7 +167,7 @@ def kind_of(address: _Ip) -> Kind:
 def _unwrapped(address: _Ip) -> _Ip:
     if not isinstance(address, ipaddress.IPv6Address):
         return address
-    if address in _NAT64:
+    if any(address in network for network in _TRANSLATED):
         return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
     inner = address.ipv4_mapped or address.sixtofour or (address.teredo or (None, None))[1]
     if inner is None and int(address) >> 32 == 0 and int(address) > 1:  # the old IPv4-compatible form, ::127.0.0.1
@@ -199,13 +207,15 @@ def refusal(
     Args:
         place: The URL named.
         addresses: What its host resolves to; empty when that is not known.
-        server: What kinds of address the MCP server itself has: naming its own kind reaches nothing new.
+        server: What kinds of address the MCP server itself has: naming its own kind reaches nothing new. One that has
+            public addresses as well is no server of an inner network, whatever else its name resolves to.
         allowed: Hosts, addresses and networks (`auth.corp.example`, `10.0.0.0/8`) that the user allows.
     """
     addresses = list(addresses)
     if place.host in allowed or _inside([place.host, *addresses], allowed):
         return None
-    tolerated = {Kind.PUBLIC, *(kind for kind in server if kind in (Kind.LOOPBACK, Kind.PRIVATE))}
+    own = set(server)
+    tolerated = {Kind.PUBLIC} if Kind.PUBLIC in own else {Kind.PUBLIC, *(own & {Kind.LOOPBACK, Kind.PRIVATE})}
     if found := sorted(kinds(place.host, addresses) - tolerated):
         return f"leads to {found[0]}"
     return None

@@ -28,14 +28,22 @@ class StaticToken:
     Args:
         token: The token, or a function (`async` or not) that is called before each request. When the server refuses a
             token, the function is called once more, and a token that has changed is tried.
+        advice: What to do when no token is accepted, as a sentence without a full stop.
         insecure_hosts: Hosts to which the token may go over plain http. This machine always is one.
 
     Raises:
         ConfigurationError: The text is no token.
     """
 
-    def __init__(self, token: str | Source, *, insecure_hosts: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        token: str | Source,
+        *,
+        advice: str = "get one that the server accepts",
+        insecure_hosts: Collection[str] = (),
+    ) -> None:
         self._token = checked(token) if isinstance(token, str) else token
+        self._advice = advice
         self._insecure_hosts = tuple(insecure_hosts)
 
     def __repr__(self) -> str:
@@ -47,13 +55,14 @@ class StaticToken:
         Raises:
             ConfigurationError: `url` is plain http on another machine.
         """
-        return _TokenCredentials(self._token, home(url, insecure_hosts=self._insecure_hosts))
+        return _TokenCredentials(self._token, home(url, insecure_hosts=self._insecure_hosts), advice=self._advice)
 
 
 class _TokenCredentials:
-    def __init__(self, token: str | Source, server: Place) -> None:
+    def __init__(self, token: str | Source, server: Place, *, advice: str) -> None:
         self._token = token
         self._server = server
+        self._advice = advice
 
     def __repr__(self) -> str:
         return f"StaticToken for {self._server.origin}"
@@ -71,7 +80,7 @@ class _TokenCredentials:
             return False
         if not isinstance(self._token, str) and attempt == 1 and token_in(request) != await self._current():
             return True
-        said = "this token was given as it is, so there is no other to try: get one that the server accepts"
+        said = f"this token was given as it is, so there is no other to try: {self._advice}"
         raise required(request, status, headers, said=said, challenge=challenge)
 
     async def _current(self) -> str:
@@ -82,14 +91,24 @@ class _TokenCredentials:
 
 
 class Anonymous:
-    """No credentials. What it adds to their absence is an error that says what to do when a server wants some."""
+    """No credentials. What it adds to their absence is an error that says what to do when a server wants some.
+
+    Args:
+        advice: What to do, as a sentence without a full stop; the usual one when None.
+    """
+
+    def __init__(self, *, advice: str | None = None) -> None:
+        self._advice = advice
 
     def bind(self, url: str, *, sender: Sender) -> Credentials:
         """Nothing, for any server."""
-        return _NoCredentials()
+        return _NoCredentials(self._advice)
 
 
 class _NoCredentials:
+    def __init__(self, advice: str | None) -> None:
+        self._advice = advice
+
     async def headers(self, request: Request) -> list[tuple[str, str]]:
         return []
 
@@ -100,17 +119,20 @@ class _NoCredentials:
         challenge = challenge_in(headers)
         if status == 403 and not insufficient(challenge):
             return False
-        raise unauthenticated(request, status, headers, challenge=challenge)
+        raise unauthenticated(request, status, headers, challenge=challenge, advice=self._advice)
 
 
 def unauthenticated(
-    request: Request, status: int, headers: Mapping[str, str], *, challenge: Challenge | None
+    request: Request,
+    status: int,
+    headers: Mapping[str, str],
+    *,
+    challenge: Challenge | None,
+    advice: str | None = None,
 ) -> AuthorizationRequired:
     """The error for a refused request that carried no credentials."""
-    said = (
-        "no credentials were given: pass auth= a token or OAuth(...); on the command line, run: "
-        f"mcprelay login {shown(request.url)}"
-    )
+    usual = f"pass auth= a token or OAuth(...); on the command line, run: mcprelay login {shown(request.url)}"
+    said = f"no credentials were given: {advice or usual}"
     return required(request, status, headers, said=said, challenge=challenge)
 
 

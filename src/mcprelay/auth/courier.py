@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 import msgspec
 from msgspec import Struct
 
-from mcprelay.auth.address import Kind, Place, insecure, kinds, parse, refusal
+from mcprelay.auth.address import Kind, Place, insecure, is_loopback, kinds, parse, refusal
 from mcprelay.auth.failure import OAuthError, StepFailed, clean, redacted, shown
 from mcprelay.errors import LimitExceeded, MCPRelayError
 from mcprelay.ports import Request
@@ -188,22 +188,33 @@ class Courier:
             place = parse(url)
         except ValueError as error:
             raise StepFailed(step, f"the address {clean(url)!r} {error}") from error
-        if (reason := insecure(place, allowed=self._insecure_hosts)) is not None:
-            raise StepFailed(step, f"the address {shown(url)} {reason}. Allow it with insecure_hosts=[{place.host!r}]")
         if chosen == "server" and place.host != self._server.host:
-            addresses = await self._resolve(place.host, place.port)
-            reason = refusal(place, addresses, server=await self._kinds_of_server(), allowed=self._allowed)
+            reason = await self._inner(place, step)
             if reason is not None:
                 raise StepFailed(
                     step,
                     f"the server names the address {shown(url)}, which {reason}, and requests to such places are "
                     f"refused. If it is right, allow it with allowed_hosts=[{place.host!r}]",
                 )
+        if (reason := insecure(place, allowed=self._insecure_hosts)) is not None:
+            raise StepFailed(step, f"the address {shown(url)} {reason}. Allow it with insecure_hosts=[{place.host!r}]")
         return place
 
+    async def _inner(self, place: Place, step: str) -> str | None:
+        """Why a place that a server named is none for it to name, or None."""
+        try:
+            async with asyncio.timeout(self._timeout):
+                addresses = await self._resolve(place.host, place.port)
+                return refusal(place, addresses, server=await self._kinds_of_server(), allowed=self._allowed)
+        except TimeoutError as error:
+            sentence = f"{place.host} could not be looked up in request_timeout={self._timeout:g} seconds"
+            raise StepFailed(step, sentence) from error
+
     async def _kinds_of_server(self) -> set[Kind]:
+        """This machine counts only when the user named it: a name that leads here is another's to give."""
         if self._server_kinds is None:
-            self._server_kinds = kinds(self._server.host, await self._resolve(self._server.host, self._server.port))
+            found = kinds(self._server.host, await self._resolve(self._server.host, self._server.port))
+            self._server_kinds = found if is_loopback(self._server.host) else found - {Kind.LOOPBACK}
         return self._server_kinds
 
     async def _send(self, request: Request, *, step: str, secrets: Sequence[str] = ()) -> Answer:

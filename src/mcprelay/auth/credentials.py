@@ -9,18 +9,21 @@ answers. It ends by its own timeouts.
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from mcprelay.auth import bearer, dpop
+from mcprelay.auth import bearer, dpop, interaction
 from mcprelay.auth.courier import Courier
 from mcprelay.auth.endpoint import TokenEndpoint
-from mcprelay.auth.failure import StepFailed, required
+from mcprelay.auth.failure import StepFailed, required, shown
 from mcprelay.auth.grant import AuthorizationCode
 from mcprelay.auth.negotiation import Negotiation
+from mcprelay.auth.registration import Registration
 from mcprelay.auth.scout import Asked, Scout, asked_by, understood
+from mcprelay.errors import ConfigurationError
 from mcprelay.wire import challenge as wire
 
 if TYPE_CHECKING:
@@ -32,6 +35,8 @@ if TYPE_CHECKING:
     from mcprelay.auth.settings import Settings
     from mcprelay.ports import Request, Sender
     from mcprelay.wire.challenge import Challenge
+
+_log = logging.getLogger("mcprelay.auth")
 
 FORGIVEN = 600.0
 """Seconds after which something that was refused too often may be tried again."""
@@ -59,6 +64,8 @@ class State:
         self.asked: dict[frozenset[str], tuple[int, float]] = {}
         """How often a set of scopes was asked for, and when last."""
         self.task: asyncio.Task[None] | None = None
+        self.unsaved: ConfigurationError | None = None
+        """Why the store does not have the present token."""
 
     def adopt(self, record: Record | None, *, unproven: Unproven = "") -> None:
         """Make this the present token, or have none."""
@@ -152,7 +159,14 @@ class OAuthCredentials:
         try:
             return await self._answer(request, challenges, challenge, used, attempt=attempt)
         except StepFailed as error:
-            raise required(request, status, headers, said=str(error), challenge=challenge) from error
+            raise required(request, status, headers, said=self._advised(error), challenge=challenge) from error
+
+    def _advised(self, error: StepFailed) -> str:
+        """What failed; and where nobody can be asked, what a person can do about it elsewhere."""
+        chosen, said = self._settings.interaction, str(error)
+        if error.step == interaction.STEP or not isinstance(chosen, interaction.Refuse):
+            return said
+        return f"{said}; to log in anew, {chosen.advice()}"
 
     async def _answer(
         self,
@@ -249,7 +263,7 @@ class OAuthCredentials:
             return
         state, record = self._state, self._state.record
         if record is not None and state.unproven == "obtained":
-            if self._settings.clock.time() - record.obtained_at < FORGIVEN:
+            if abs(self._settings.clock.time() - record.obtained_at) < FORGIVEN:  # a clock can be set back
                 raise StepFailed(AUTHORIZATION, "the server does not accept the token that was just issued for it")
         elif (
             record is not None
@@ -281,17 +295,27 @@ class OAuthCredentials:
 
     async def _refreshed(self, record: Record) -> bool:
         """Refresh; False when the refresh token is good for nothing any more, so that a person has to be asked."""
-        try:
-            await self._refresh(record)
-        except StepFailed as error:
-            if error.verdict == "for now":
-                raise
+        async with self._vault.alone(self._server):
             if await self._adopt_stored(record.token.access_token):
                 return True  # another process was faster, and the server takes each refresh token once
+            try:
+                await self._refresh(record)
+            except StepFailed as error:
+                if error.verdict == "for now":
+                    raise
+                return await self._spent(record, error)
+        return True
+
+    async def _spent(self, record: Record, error: StepFailed) -> bool:
+        """After a refresh that failed: whether another process has got a token all the same."""
+        if await self._adopt_stored(record.token.access_token):
+            return True  # the store cannot keep others out
+        if error.verdict == "final":
             spent = msgspec.structs.replace(record.token, refresh_token=None)
             await self._keep(msgspec.structs.replace(record, token=spent), unproven="")
-            return False
-        return True
+        else:  # it was not the authorization server that answered, so the refresh token may be as good as before
+            self._state.rest_until = self._settings.clock.monotonic() + REST
+        return False
 
     async def _refresh(self, record: Record) -> None:
         await self._keep(await self._endpoint.refresh(record), unproven="refreshed")
@@ -308,8 +332,14 @@ class OAuthCredentials:
         await self._keep(record, unproven="obtained")
 
     async def _keep(self, record: Record, *, unproven: Unproven) -> None:
+        """Make it the present token, and remember it. It is good for this process even where it cannot be kept."""
         self._state.adopt(record, unproven=unproven)
-        await self._vault.keep(self._server, record)
+        self._state.unsaved = None
+        try:
+            await self._vault.keep(self._server, record)
+        except ConfigurationError as error:
+            self._state.unsaved = error
+            _log.warning("the token for %s is good until this process ends: %s", shown(self._server.url), error)
 
     async def _forget(self) -> None:
         self._state.adopt(None)
@@ -327,11 +357,27 @@ class OAuthCredentials:
 
         Raises:
             StepFailed: It could not be had.
+            ConfigurationError: It could not be kept.
         """
         await self._load()
         await self._single(lambda: self._obtain(asked))
         assert self._state.record is not None  # noqa: S101 - `_obtain` keeps one or raises
+        if self._state.unsaved is not None:
+            raise self._state.unsaved
         return self._state.record
+
+    async def remember_client(self, record: Record) -> None:
+        """Keep the client that the user gave, with its secret, as one that was registered on the spot is kept.
+
+        A private key is not kept.
+        """
+        given = self._settings.client
+        if given is None or given.private_key is not None:
+            return
+        known = Registration(
+            issuer=record.issuer, client_id=given.client_id, client_secret=given.client_secret, method=record.method
+        )
+        await self._vault.keep_registration(known, name=self._settings.client_name)
 
     async def logout(self) -> Literal["revoked", "not offered", "none"]:
         """Forget the token and this client's registration, and have the token made worthless where that is offered.

@@ -25,6 +25,8 @@ RESOURCE = "/.well-known/oauth-protected-resource"
 SERVER = "/.well-known/oauth-authorization-server"
 OPENID = "/.well-known/openid-configuration"
 
+_ENDPOINTS = ("authorization_endpoint", "token_endpoint", "registration_endpoint", "revocation_endpoint")
+
 
 class ResourceMetadata(Struct, frozen=True):
     """What a protected resource says of itself (RFC 9728), as far as a client uses it."""
@@ -198,7 +200,9 @@ def read_server(body: bytes, *, issuer: str) -> ServerMetadata:
     found = _read(body, ServerMetadata)
     if found.issuer != issuer:
         raise ValueError(f"is that of the issuer {clean(found.issuer)!r}, not of {issuer!r}")
-    for name in ("authorization_endpoint", "token_endpoint", "registration_endpoint", "revocation_endpoint"):
+    absent = {name: None for name in _ENDPOINTS if getattr(found, name) == ""}
+    found = msgspec.structs.replace(found, **absent)
+    for name in ("authorization_endpoint", "token_endpoint"):  # the others are looked at when they are needed
         if (url := getattr(found, name)) is not None:
             try:
                 parse(url)

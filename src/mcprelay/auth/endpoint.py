@@ -14,7 +14,7 @@ import msgspec
 from mcprelay.auth import dpop, registration, token
 from mcprelay.auth.discovery import ServerMetadata
 from mcprelay.auth.dpop import BoundKey
-from mcprelay.auth.failure import StepFailed, shown
+from mcprelay.auth.failure import StepFailed, redacted, shown
 from mcprelay.auth.jws import SigningKey
 from mcprelay.auth.record import Record
 from mcprelay.auth.registration import Registered, Registration
@@ -34,6 +34,24 @@ REGISTRATION_STEP = "client registration"
 
 _PASSING = frozenset({"server_error", "slow_down", "temporarily_unavailable"})
 """Error codes that say nothing about what was asked."""
+
+_FINAL = frozenset(
+    {
+        "access_denied",
+        "consent_required",
+        "interaction_required",
+        "invalid_client",
+        "invalid_grant",
+        "invalid_request",
+        "invalid_scope",
+        "invalid_target",
+        "invalid_token",
+        "login_required",
+        "unauthorized_client",
+        "unsupported_grant_type",
+    }
+)
+"""Error codes with which an authorization server judges what was asked."""
 
 
 class TokenEndpoint:
@@ -79,14 +97,22 @@ class TokenEndpoint:
             accept(answer, step)
         except StepFailed as failure:
             if failure.error == "invalid_client" and self._settings.client is None:
-                await self._vault.forget_registration(client.issuer, name=self._settings.client_name)
+                await self._forget(client)
             raise
         try:
             got = token.read_token(answer.body, asked=asked, now=self._settings.clock.time())
         except ValueError as error:
-            raise StepFailed(step, f"{shown(answer.url)} answered {error}", verdict="final") from error
+            said = redacted(f"{shown(answer.url)} answered {error}", answer.secrets)
+            raise StepFailed(step, said, verdict="unclear") from error
         self._check_binding(got, key, step)
         return got
+
+    async def _forget(self, client: Registration) -> None:
+        """Forget a registration that the issuer knows nothing of, unless another has taken its place by now."""
+        name = self._settings.client_name
+        stored = await self._vault.registration(client.issuer, name=name)
+        if stored is not None and stored.client_id == client.client_id:
+            await self._vault.forget_registration(client.issuer, name=name)
 
     def _check_binding(self, got: token.Token, key: BoundKey | None, step: str) -> None:
         if got.scheme == "DPoP" and key is None:
@@ -175,6 +201,8 @@ class TokenEndpoint:
         given = self._settings.client
         if given is not None and given.client_id == record.client_id:
             return server, await self.registered(given, server)
+        if record.client is not None:
+            return server, record.client
         stored = await self._vault.registration(record.issuer, name=self._settings.client_name)
         if stored is not None and stored.client_id == record.client_id:
             return server, stored
@@ -199,8 +227,13 @@ def accept(answer: Answer, step: str) -> None:
         return
     said = f" with {error}" if error else ""
     code = error.error if error else ""
-    verdict: Literal["for now", "final"] = "for now" if answer.passing or code in _PASSING else "final"
-    raise StepFailed(step, answer.summary + said, error=code, verdict=verdict)
+    raise StepFailed(step, answer.summary + said, error=code, verdict=_verdict(answer, code))
+
+
+def _verdict(answer: Answer, code: str) -> Literal["for now", "final", "unclear"]:
+    if answer.passing or code in _PASSING:
+        return "for now"
+    return "final" if code in _FINAL else "unclear"
 
 
 def _wants_nonce(answer: Answer) -> bool:

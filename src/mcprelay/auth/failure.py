@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _INVISIBLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]+")
 _SHORTEST_SECRET = 6
+_CREDENTIALS = ("authorization", "dpop")
 
 
 class StepFailed(MCPRelayError):
@@ -31,12 +32,18 @@ class StepFailed(MCPRelayError):
         step: What was tried, as a noun: `token request`.
         sentence: The URL and what came back.
         error: The OAuth error code that came back, or an empty text.
-        verdict: What it means: `for now` (another attempt may succeed), `final` (the same attempt never will), or
+        verdict: What it means: `for now` (another attempt may succeed), `final` (the same attempt never will),
+            `unclear` (whoever answered did not speak OAuth: a captive portal, a proxy, a page that has moved), or
             `missing` (what was looked for is simply not there).
     """
 
     def __init__(
-        self, step: str, sentence: str, *, error: str = "", verdict: Literal["for now", "final", "missing"] = "for now"
+        self,
+        step: str,
+        sentence: str,
+        *,
+        error: str = "",
+        verdict: Literal["for now", "final", "unclear", "missing"] = "for now",
     ) -> None:
         super().__init__(f"{step} failed: {sentence}")
         self.step = step
@@ -93,11 +100,12 @@ def redacted(text: str, secrets: Iterable[str | None]) -> str:
 
 
 def shown(url: str) -> str:
-    """A URL as it may be shown: without its query, which can hold a key."""
+    """A URL as it may be shown: without its query, which can hold a key, and without a name and a password."""
     try:
         place = parse(url)
     except ValueError:
-        return clean(url.partition("?")[0])
+        # What is no URL that can be used may still hold a name and a password, and a fragment can hold a token.
+        return clean(re.sub(r"//[^/?#]*@", "//", re.split(r"[?#]", url, maxsplit=1)[0]))
     return place.root + place.path
 
 
@@ -112,10 +120,17 @@ def required(
         headers: The headers of the refusal.
         said: What was tried and came out, or what to do: a sentence without a full stop.
         challenge: The parsed challenge that the client understands, or None.
+
+    A server that quotes the token back does not get it into the error.
     """
+    secrets = [value.rpartition(" ")[2] for name, value in request.headers if name.lower() in _CREDENTIALS]
+    headers = {name: redacted(value, secrets) for name, value in headers.items()}
+    if challenge is not None:
+        params = {redacted(name, secrets): redacted(value, secrets) for name, value in challenge.params.items()}
+        challenge = msgspec.structs.replace(challenge, params=params)
     asked = "" if challenge is None else f", asking for {describe(challenge)}"
     return AuthorizationRequired(
-        f"{shown(request.url)} answered {status}{asked}. {said[:1].upper()}{said[1:]}.",
+        redacted(f"{shown(request.url)} answered {status}{asked}. {said[:1].upper()}{said[1:]}.", secrets),
         status=status,
         headers=headers,
         challenge=challenge,

@@ -9,7 +9,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sys
-from typing import TYPE_CHECKING, Protocol
+import threading
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Protocol, TypeVar
 from urllib.parse import urljoin
 
 from mcprelay.auth.address import same_origin
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from mcprelay.ports import Sender
 
 STEP = "asking the user"
+
+Given = TypeVar("Given")
 
 
 class Conversation(Protocol):
@@ -124,7 +128,7 @@ class Browser(Loopback):
 
     async def present(self, url: str) -> None:
         """Open the browser at the URL."""
-        if await asyncio.to_thread(self._launch, url):
+        if await _beside(lambda: self._launch(url)):
             self._write("Your browser was opened to authorize this program. If nothing shows, open this address:")
             self._write(f"\n    {url}\n")
         else:
@@ -177,7 +181,10 @@ class Paste:
         """Print the URL and read the answer."""
         self._write(f"Open this address in a browser on any machine:\n\n    {url}\n")
         self._write("Then paste the address of the page that it ends at (that page will not load):")
-        return (await asyncio.to_thread(self._read)).strip()
+        try:
+            return (await _beside(self._read)).strip()
+        except EOFError as error:
+            raise StepFailed(STEP, "the input ended before an address was pasted") from error
 
 
 class Application:
@@ -249,11 +256,22 @@ class Refuse:
     """Nobody can be asked here: a service, a build. What would need a person fails and says which command to run.
 
     Args:
-        advice: What to do instead, as a sentence without a full stop.
+        advice: What to do instead, as a sentence without a full stop; or a function that gives one for the scopes that
+            a step up needs, none for a first login.
     """
 
-    def __init__(self, advice: str = "log in first, where a person can be asked") -> None:
-        self.advice = advice
+    def __init__(
+        self, advice: str | Callable[[Sequence[str]], str] = "log in first, where a person can be asked"
+    ) -> None:
+        self._advice = advice
+
+    def advice(self, scope: Sequence[str] = ()) -> str:
+        """What to do instead."""
+        return self._advice if isinstance(self._advice, str) else self._advice(scope)
+
+    def refusal(self, scope: Sequence[str] = ()) -> StepFailed:
+        """The error of whoever wanted to ask."""
+        return StepFailed(STEP, f"no person can be asked here; {self.advice(scope)}")
 
     @contextlib.asynccontextmanager
     async def open(self, preferred: Sequence[str] = ()) -> AsyncGenerator[Conversation]:
@@ -262,8 +280,23 @@ class Refuse:
         Raises:
             StepFailed: Always.
         """
-        raise StepFailed(STEP, f"no person can be asked here; {self.advice}")
+        raise self.refusal()
         yield self  # type: ignore[unreachable]  # makes this a context manager like the others
+
+
+async def _beside(work: Callable[[], Given]) -> Given:
+    """Do what may wait for a person without an end. No thread that a program waits for when it ends: it would not."""
+    outcome: Future[Given] = Future()
+    outcome.set_running_or_notify_cancel()
+
+    def run() -> None:
+        try:
+            outcome.set_result(work())
+        except Exception as error:  # noqa: BLE001 - whoever waits has it
+            outcome.set_exception(error)
+
+    threading.Thread(target=run, name="mcprelay-person", daemon=True).start()
+    return await asyncio.wrap_future(outcome)
 
 
 def _to_stderr(text: str) -> None:

@@ -5,6 +5,7 @@ Knows how to make a server say what it asks for. What is then done is `credentia
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
@@ -15,12 +16,12 @@ from mcprelay.auth.interaction import Refuse
 from mcprelay.auth.oauth import OAuth
 from mcprelay.auth.scout import Asked, asked_by, understood
 from mcprelay.auth.store import FileStore
-from mcprelay.errors import ConfigurationError
+from mcprelay.errors import ConfigurationError, ConnectFailed, Evidence, NotSent
 from mcprelay.ports import Request
 from mcprelay.wire import challenge as wire
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from mcprelay.auth.record import Record
     from mcprelay.ports import Sender
@@ -61,17 +62,24 @@ def stored(target: str, **settings: Any) -> OAuth:
         target: What the person would write after `mcprelay login`.
         settings: Any setting of `OAuth`.
     """
-    known: dict[str, Any] = {"store": FileStore(), "interaction": Refuse(f"run: mcprelay login {target}")}
+
+    def advice(scope: Sequence[str]) -> str:
+        words = ["mcprelay", "login", target, *(["--scope", " ".join(scope)] if scope else [])]
+        return f"run: {shlex.join(words)}"
+
+    known: dict[str, Any] = {"store": FileStore(), "interaction": Refuse(advice)}
     return OAuth(**(known | settings))
 
 
-async def login(url: str, *, auth: OAuth, sender: Sender) -> Account:
+async def login(url: str, *, auth: OAuth, sender: Sender, client: Literal["given", "remembered"] = "given") -> Account:
     """Get a token for a server now, and keep it in the store of `auth`.
 
     Args:
         url: The MCP server.
         auth: The settings, and the store.
         sender: Sends the requests.
+        client: `remembered` keeps the client of `auth` with its secret as well, so that whoever uses the store need not
+            be given it.
 
     Raises:
         AuthorizationRequired: A token could not be had; the sentence names the step, the URL and what came back.
@@ -85,7 +93,10 @@ async def login(url: str, *, auth: OAuth, sender: Sender) -> Account:
         headers=[("Content-Type", "application/json"), ("Accept", "application/json, text/event-stream")],
         body=_HARMLESS,
     )
-    status, headers = await _knock(request, sender)
+    try:
+        status, headers = await _knock(request, sender)
+    except NotSent as error:
+        raise ConnectFailed(str(error), evidence=Evidence.NOT_SENT) from error
     challenge: Challenge | None = None
     asked = Asked(refused=False)
     if status == 401:
@@ -93,7 +104,10 @@ async def login(url: str, *, auth: OAuth, sender: Sender) -> Account:
         challenge = understood(challenges)
         asked = asked_by(request, challenges)
     try:
-        return _account(await credentials.login(asked))
+        record = await credentials.login(asked)
+        if client == "remembered":
+            await credentials.remember_client(record)
+        return _account(record)
     except StepFailed as error:
         if error.verdict == "missing" and status != 401:
             raise ConfigurationError(

@@ -9,7 +9,7 @@ import asyncio
 import secrets
 from typing import TYPE_CHECKING
 
-from mcprelay.auth import dpop, flow, grant, registration, token
+from mcprelay.auth import dpop, flow, grant, interaction, registration, token
 from mcprelay.auth.dpop import BoundKey
 from mcprelay.auth.endpoint import REGISTRATION_STEP, TOKEN_STEP, TokenEndpoint, accept
 from mcprelay.auth.failure import StepFailed, clean, shown
@@ -73,9 +73,9 @@ class Negotiation:
         key = self._key(found, asked, kept)
         scope = self._scope(found, asked, kept)
         try:
-            client, got = await self._walk(found, scope, key)
+            client, got = await self._walk(found, scope, key, stepping_up=asked.scope != () and kept is not None)
         except StepFailed as error:
-            if not found.note:
+            if not found.note or error.step == interaction.STEP:
                 raise
             raise StepFailed(error.step, f"{error.sentence} ({found.note})", error=error.error) from error
         return Record(
@@ -91,6 +91,7 @@ class Negotiation:
             obtained_at=self._settings.clock.time(),
             key=key if got.scheme == "DPoP" else None,
             token=got,
+            client=None if self._settings.client is not None else client,
         )
 
     def _scope(self, found: Found, asked: Asked, kept: Record | None) -> tuple[str, ...]:
@@ -118,11 +119,11 @@ class Negotiation:
     # ---------------------------------------------------------------------------------------------------- grants
 
     async def _walk(
-        self, found: Found, scope: tuple[str, ...], key: BoundKey | None
+        self, found: Found, scope: tuple[str, ...], key: BoundKey | None, *, stepping_up: bool
     ) -> tuple[Registration, token.Token]:
         chosen = self._settings.grant
         if isinstance(chosen, grant.AuthorizationCode):
-            return await self._by_code(found, scope, key)
+            return await self._by_code(found, scope, key, stepping_up=stepping_up)
         own = isinstance(chosen, grant.ClientCredentials)
         kind = "client_credentials" if own else token.JWT_BEARER
         client = await self._client(found.server, redirect_uri=None, grant_types=[kind], key=key)
@@ -166,10 +167,12 @@ class Negotiation:
             raise StepFailed(EXCHANGE_STEP, f"{shown(answer.url)} answered {error}") from error
 
     async def _by_code(
-        self, found: Found, scope: tuple[str, ...], key: BoundKey | None
+        self, found: Found, scope: tuple[str, ...], key: BoundKey | None, *, stepping_up: bool
     ) -> tuple[Registration, token.Token]:
         server = found.server
         await self._check_authorization_endpoint(server)
+        if isinstance(self._settings.interaction, interaction.Refuse):
+            raise self._settings.interaction.refusal(scope if stepping_up else ())
         known = await self._vault.registration(server.issuer, name=self._settings.client_name)
         async with self._settings.interaction.open(known.redirect_uris if known else ()) as conversation:
             if (reason := flow.redirect_refusal(conversation.redirect_uri)) is not None:

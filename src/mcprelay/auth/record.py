@@ -6,6 +6,7 @@ that none is ever found for another. What a store gives back and nobody can read
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from typing import TYPE_CHECKING, Literal, TypeVar
 
@@ -17,6 +18,8 @@ from mcprelay.auth.registration import Method, Registration, Veiled
 from mcprelay.auth.token import Token
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
     from mcprelay.ports import TokenStore
 
 Entry = TypeVar("Entry")
@@ -38,6 +41,8 @@ class Record(Veiled, frozen=True, kw_only=True):
         assertion_algorithms: The algorithms that the issuer verifies assertions with, or None when it does not say.
         key: The key that the token is bound to, or None for a bearer token.
         token: The token.
+        client: That client with its secret, so that another registration with the same issuer, or its end, does not
+            end this token's renewal. None for one that was registered by hand, whose secret the user gives.
     """
 
     server: str
@@ -52,6 +57,7 @@ class Record(Veiled, frozen=True, kw_only=True):
     assertion_algorithms: tuple[str, ...] | None = None
     key: BoundKey | None = None
     token: Token
+    client: Registration | None = None
 
     def stale(self, now: float, *, leeway: float) -> bool:
         """Whether the token is about to expire: in `leeway` seconds, or a tenth of its life where that is less."""
@@ -85,6 +91,16 @@ class Vault:
     async def forget(self, server: Place) -> None:
         """Forget the token for a server."""
         await self._store.drop(self._token_key(server))
+
+    @contextlib.asynccontextmanager
+    async def alone(self, server: Place) -> AsyncGenerator[None]:
+        """Renew the token for a server while no other process does, where the store can see to that."""
+        hold = getattr(self._store, "alone", None)
+        if hold is None:
+            yield
+            return
+        async with hold(self._token_key(server)):
+            yield
 
     async def registration(self, issuer: str, *, name: str) -> Registration | None:
         """What the client of this name is to an issuer, or None."""

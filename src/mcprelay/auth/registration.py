@@ -246,8 +246,9 @@ def _method_to_ask(metadata: ServerMetadata) -> Method:
 class _Response(Struct, frozen=True):
     client_id: str
     client_secret: str | None = None
-    client_secret_expires_at: float | None = None
+    client_secret_expires_at: float | str | None = None
     token_endpoint_auth_method: str | None = None
+    redirect_uris: tuple[str, ...] | None = None
 
 
 def read(body: bytes, *, asked: dict[str, Any], metadata: ServerMetadata) -> Registration:
@@ -262,14 +263,43 @@ def read(body: bytes, *, asked: dict[str, Any], metadata: ServerMetadata) -> Reg
         raise ValueError(f"gave no client ({clean(error)})") from None  # a cause may hold the body, and that a secret
     if not found.client_id:
         raise ValueError("gave a client without an identifier")
+    if (lost := _lost(asked.get("redirect_uris", ()), found.redirect_uris)) is not None:
+        theirs = ", ".join(map(clean, found.redirect_uris or ()))
+        raise ValueError(f"gave a client that is sent back to {theirs}, where {lost} was asked for")
     return Registration(
         issuer=metadata.issuer,
         client_id=found.client_id,
         client_secret=found.client_secret,
         method=_method_given(found, asked["token_endpoint_auth_method"]),
         redirect_uris=tuple(asked.get("redirect_uris", ())),
-        expires_at=found.client_secret_expires_at or None,
+        expires_at=_expiry(found.client_secret_expires_at),
     )
+
+
+def _expiry(given: float | str | None) -> float | None:
+    """When a secret expires. Zero means never; some servers write it as a text, and nonsense counts as not said."""
+    try:
+        moment = float(given or 0)
+    except ValueError:
+        return None
+    return moment if moment > 0 else None
+
+
+def _lost(asked: Iterable[str], given: Sequence[str] | None) -> str | None:
+    """The first redirect URI that the server has replaced: a person would wait on a page that leads elsewhere.
+
+    Of one at this machine the port does not count, which servers may leave out (RFC 8252, section 7.3).
+    """
+    kept = {_portless(uri) for uri in given or ()}
+    return next((uri for uri in asked if kept and _portless(uri) not in kept), None)
+
+
+def _portless(uri: str) -> str:
+    try:
+        place = parse(uri)
+    except ValueError:
+        return uri
+    return f"{place.scheme}://{place.host}{place.path.rstrip('/')}" if is_loopback(place.host) else uri.rstrip("/")
 
 
 def _method_given(found: _Response, asked: str) -> Method:

@@ -7,24 +7,33 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import importlib
 import os
 import stat
 import sys
 import tempfile
 import threading
+import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
 from mcprelay.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import AsyncGenerator, Callable
 
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _POSIX = os.name == "posix"
+_NOT_WAITING = os.O_NONBLOCK | os.O_CLOEXEC if _POSIX else 0
+
+LOCK_PAUSE = 0.02
+"""Seconds between two attempts at a lock."""
+
+RENEWAL_SECONDS = 60.0
+"""Seconds that another process may take to renew a token."""
 
 
 class MemoryStore:
@@ -56,12 +65,14 @@ class FileStore:
     refused rather than mended, because what it held may be known by now.
 
     Args:
-        path: The file; `~` is expanded. It and its folder are made when something is saved. None stands for
-            `default_path()`.
+        path: The file; `~` is expanded, and a symbolic link stays one. It and its folder are made when something is
+            saved. None stands for `default_path()`.
+        lock_timeout: Seconds to wait for another process that changes the file.
     """
 
-    def __init__(self, path: str | Path | None = None) -> None:
+    def __init__(self, path: str | Path | None = None, *, lock_timeout: float = 10.0) -> None:
         self.path = default_path() if path is None else Path(path).expanduser()
+        self.lock_timeout = lock_timeout
         self._guard = threading.Lock()
 
     def __repr__(self) -> str:
@@ -87,9 +98,29 @@ class FileStore:
         """Forget it. Raises as `save` does."""
         await asyncio.to_thread(self._change, lambda values: values.pop(key, None))
 
+    @contextlib.asynccontextmanager
+    async def alone(self, key: str) -> AsyncGenerator[None]:
+        """Keep other processes from renewing what lies under a key, for a minute at most.
+
+        A refresh token is often good for one use, and an authorization server that sees a second use may take back
+        everything. Whoever waited looks into the store first. Where there are no locks, this keeps nobody out.
+        """
+        folder = self.path.with_name(self.path.name + ".locks")
+        name = hashlib.sha256(key.encode("utf-8")).hexdigest()[:16]
+        async with contextlib.AsyncExitStack() as held:
+            with contextlib.suppress(OSError):
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                lock = held.enter_context(Lock(folder / name))
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(RENEWAL_SECONDS):
+                        while not lock.taken():  # noqa: ASYNC110 - it is another process that gives it back
+                            await asyncio.sleep(LOCK_PAUSE)
+            yield
+
     def _read(self) -> dict[str, str]:
         try:
-            with self.path.open("rb") as file:
+            # A pipe without a writer would keep a plain open waiting for ever.
+            with open(os.open(self.path, os.O_RDONLY | _NOT_WAITING), "rb") as file:  # noqa: PTH123 - no flags in Path
                 self._check(os.fstat(file.fileno()))
                 data = file.read()
         except FileNotFoundError:
@@ -105,6 +136,8 @@ class FileStore:
             ) from None
 
     def _check(self, status: os.stat_result) -> None:
+        if not stat.S_ISREG(status.st_mode):
+            raise ConfigurationError(f"the token file {self.path} is no regular file: name another")
         if _POSIX and status.st_mode & _OTHERS:
             mode = f"{stat.S_IMODE(status.st_mode):04o}"
             raise ConfigurationError(
@@ -117,7 +150,9 @@ class FileStore:
     def _change(self, alter: Callable[[dict[str, str]], Any]) -> None:
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with self._guard, _locked(self.path.with_name(self.path.name + ".lock")):
+            lock = Lock(self.path.with_name(self.path.name + ".lock"))
+            with self._guard, lock:
+                self._wait(lock)
                 values = self._read()
                 before = dict(values)
                 alter(values)
@@ -126,36 +161,72 @@ class FileStore:
         except OSError as error:
             raise ConfigurationError(f"the token file {self.path} cannot be written: {error.strerror}") from error
 
+    def _wait(self, lock: Lock) -> None:
+        """Wait for a lock, in a thread. Another process holds it for as long as it takes to write a file."""
+        end = time.monotonic() + self.lock_timeout
+        while not lock.taken():
+            if time.monotonic() >= end:
+                raise ConfigurationError(
+                    f"the token file {self.path} has been locked by another process for "
+                    f"lock_timeout={self.lock_timeout:g} seconds"
+                )
+            time.sleep(LOCK_PAUSE)
+
     def _replace(self, data: bytes) -> None:
         """Put a whole new file in the place of the old one; whoever reads sees one or the other."""
-        descriptor, name = tempfile.mkstemp(prefix=f".{self.path.name}.", dir=self.path.parent)  # mode 0600
+        place = self.path.resolve()  # behind a symbolic link, which stays
+        descriptor, name = tempfile.mkstemp(prefix=f".{place.name}.", dir=place.parent)  # mode 0600
         try:
             with os.fdopen(descriptor, "wb") as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-            Path(name).replace(self.path)
+            Path(name).replace(place)
         except BaseException:
             with contextlib.suppress(OSError):
                 Path(name).unlink()
             raise
 
 
-@contextlib.contextmanager
-def _locked(path: Path) -> Generator[None]:
-    """Hold a lock that other processes on this machine see. Where there is none to be had, go on without."""
-    if sys.platform == "win32":
-        yield
-        return
-    import fcntl
+class Lock:
+    """A lock that other processes on this machine see, as a context that opens its file and gives the lock back.
 
-    descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-    try:
-        with contextlib.suppress(OSError):  # some network file systems know no locks
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
+    Where there are no locks to be had, it is taken at once.
+
+    Args:
+        path: The file, which nobody reads and which is made when it is not there.
+
+    Raises:
+        OSError: The file cannot be opened; a symbolic link in its place is not followed.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._descriptor: int | None = None
+
+    def __enter__(self) -> Self:
+        if sys.platform != "win32":
+            flags = os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | _NOT_WAITING
+            self._descriptor = os.open(self._path, flags, 0o600)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+
+    def taken(self) -> bool:
+        """Take the lock, if nobody holds it. Does not wait."""
+        if sys.platform == "win32" or self._descriptor is None:
+            return True
+        import fcntl
+
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True  # some network file systems know no locks
+        return True
 
 
 def default_path() -> Path:

@@ -235,7 +235,7 @@ def _visible(found: dict[str, Any], name: str) -> str | None:
     if value is None or value == "":
         return None
     if not isinstance(value, str) or not all("!" <= letter <= "~" for letter in value):
-        raise ValueError(f"a {name} that no header can carry")
+        raise ValueError(f"under {name} a text that no header can carry")
     return value
 
 
@@ -243,6 +243,6 @@ def _expiry(seconds: Any, now: float) -> float | None:
     """When something expires. Numbers come as text from some servers; nonsense counts as not said."""
     try:
         value = float(seconds)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     return now + value if 0 <= value < 1e10 else None
