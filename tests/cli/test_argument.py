@@ -143,3 +143,9 @@ def test_the_arguments_of_a_prompt_are_strings():
     assert words_to_strings(["a=1", "b=x=y"]) == {"a": "1", "b": "x=y"}
     with pytest.raises(ConfigurationError, match="a is given twice"):
         words_to_strings(["a=1", "a=2"])
+
+
+def test_all_that_is_wrong_is_told_at_once():
+    schema = {"properties": {"a": {"type": "integer"}, "b": {"type": "boolean"}}, "additionalProperties": False}
+    with pytest.raises(ConfigurationError, match="a is a whole number.*b is true or false.*no argument 'c'"):
+        words_to_arguments(["a=x", "b=y", "c=1"], schema)

@@ -281,3 +281,22 @@ def test_a_listener_ends_when_the_server_does():
             server.terminate()
             _, err = listener.communicate(timeout=20)
             assert (listener.returncode, err) == (0, "the server ended it\n")
+
+
+def test_why_a_server_did_not_start_is_said_once(tmp_path):
+    done = run("tools", "there_is_none.such:server", cwd=tmp_path)
+    assert done.returncode == 3
+    assert done.stderr.count("there_is_none.such cannot be imported") == 1
+
+
+def test_a_word_that_stands_behind_the_command_is_told_where_to_go():
+    done = run("call", "--", *COMMAND, "serve", SERVED, "add", "a=1")
+    assert done.returncode == 2
+    assert "goes before --" in done.stderr
+
+
+def test_help_says_what_a_target_is_and_no_default_that_says_nothing():
+    said = " ".join(run("tools", "--help").stdout.replace("│", " ").split())
+    assert "A URL, a .py file, module:server or a name in mcprelay.toml" in said
+    assert "default: False" not in said
+    assert "default: ()" not in said

@@ -52,7 +52,6 @@ def test_a_failure_tells_a_program_what_is_known():
     error = HttpError("the server answered 503", status=503)
     assert explain(error).facts == {
         "kind": "HttpError", "message": "the server answered 503", "evidence": "answered", "status": 503,
-        "exit_code": None,
     }  # fmt: skip
 
 

@@ -114,3 +114,15 @@ def test_a_folder_is_served_with_what_is_marked_in_it(tmp_path, capsys):
 def test_a_folder_in_which_nothing_is_marked_is_told(tmp_path):
     with pytest.raises(ConfigurationError, match="nothing in the folder .* is marked"):
         find_server(str(tmp_path))
+
+
+def test_a_name_that_makes_no_server_without_arguments_is_told():
+    with pytest.raises(ConfigurationError, match="json:loads is no Server, and cannot be called to make one: missing"):
+        find_server("json:loads")
+
+
+def test_a_factory_that_fails_is_told_with_the_line(tmp_path):
+    file = tmp_path / "factory_that_fails.py"
+    file.write_text("def make():\n    return 1 // 0\n")
+    with pytest.raises(ConfigurationError, match=r"cannot make a server: factory_that_fails.py, line 2: ZeroDivision"):
+        find_server(f"{file}:make")

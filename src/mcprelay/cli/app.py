@@ -15,6 +15,12 @@ from mcprelay.cli.target import marked
 from mcprelay.errors import ConfigurationError
 
 _PLAIN = Options()
+_Flag = Annotated[bool, Parameter(negative="", show_default=False)]
+_Many = Annotated[tuple[str, ...], Parameter(negative="", show_default=False)]
+_Target = Annotated[
+    str,
+    Parameter(help="A URL, a .py file, module:server or a name in mcprelay.toml; none where a command is behind --."),
+]
 
 HELP = """Serve Python to any MCP client, and call any MCP server.
 
@@ -36,7 +42,9 @@ def _run(words: list[str]) -> Any:
     try:
         command, bound, _ = app.parse_args(_arranged(words), exit_on_error=False, print_error=False)
     except CycloptsError as error:
-        raise ConfigurationError(f"{' '.join(str(error).split())} (--help tells more)") from error
+        said = " ".join(str(error).split()).removesuffix(".")
+        order = ". All that is not the server's command goes before --" if "--" in words else ""
+        raise ConfigurationError(f"{said}{order} (--help tells more)") from error
     outcome = command(*bound.args, **bound.kwargs)
     return asyncio.run(outcome) if inspect.iscoroutine(outcome) else outcome
 
@@ -59,8 +67,8 @@ def serve(
     *,
     http: str | None = None,
     path: str = "/mcp",
-    allow_unauthenticated: Annotated[bool, Parameter(negative="")] = False,
-    reload: Annotated[bool, Parameter(negative="")] = False,
+    allow_unauthenticated: _Flag = False,
+    reload: _Flag = False,
 ) -> Exit:
     """Serve the Server in a file or module: over standard input and output, or over HTTP.
 
@@ -82,7 +90,7 @@ def serve(
 
 
 @app.command
-async def tools(target: str, /, *, options: Options = _PLAIN) -> None:
+async def tools(target: _Target, /, *, options: Options = _PLAIN) -> None:
     """List a server's tools."""
     from mcprelay.cli import calling
 
@@ -90,7 +98,7 @@ async def tools(target: str, /, *, options: Options = _PLAIN) -> None:
 
 
 @app.command
-async def resources(target: str, /, *, options: Options = _PLAIN) -> None:
+async def resources(target: _Target, /, *, options: Options = _PLAIN) -> None:
     """List a server's resources and resource templates."""
     from mcprelay.cli import calling
 
@@ -98,7 +106,7 @@ async def resources(target: str, /, *, options: Options = _PLAIN) -> None:
 
 
 @app.command
-async def prompts(target: str, /, *, options: Options = _PLAIN) -> None:
+async def prompts(target: _Target, /, *, options: Options = _PLAIN) -> None:
     """List a server's prompts."""
     from mcprelay.cli import calling
 
@@ -106,7 +114,9 @@ async def prompts(target: str, /, *, options: Options = _PLAIN) -> None:
 
 
 @app.command
-async def call(target: str, tool: str, /, *words: str, arguments: str | None = None, options: Options = _PLAIN) -> None:
+async def call(
+    target: _Target, tool: str, /, *words: str, arguments: str | None = None, options: Options = _PLAIN
+) -> None:
     """Call a tool with key=value words, whose types are those of the tool's schema.
 
     Args:
@@ -120,7 +130,7 @@ async def call(target: str, tool: str, /, *words: str, arguments: str | None = N
 
 
 @app.command
-async def read(target: str, uri: str, /, *, options: Options = _PLAIN) -> None:
+async def read(target: _Target, uri: str, /, *, options: Options = _PLAIN) -> None:
     """Read a resource.
 
     Args:
@@ -132,7 +142,7 @@ async def read(target: str, uri: str, /, *, options: Options = _PLAIN) -> None:
 
 
 @app.command
-async def prompt(target: str, name: str, /, *words: str, options: Options = _PLAIN) -> None:
+async def prompt(target: _Target, name: str, /, *words: str, options: Options = _PLAIN) -> None:
     """Get a prompt.
 
     Args:
@@ -146,7 +156,7 @@ async def prompt(target: str, name: str, /, *words: str, options: Options = _PLA
 
 @app.command
 async def complete(
-    target: str, reference: str, argument: str, value: str = "", /, *words: str, options: Options = _PLAIN
+    target: _Target, reference: str, argument: str, value: str = "", /, *words: str, options: Options = _PLAIN
 ) -> None:
     """Complete an argument of a prompt, or a variable of a resource template.
 
@@ -163,7 +173,11 @@ async def complete(
 
 @app.command
 async def listen(
-    target: str, /, *, update: Annotated[tuple[str, ...], Parameter(negative="")] = (), options: Options = _PLAIN
+    target: _Target,
+    /,
+    *,
+    update: _Many = (),
+    options: Options = _PLAIN,
 ) -> Exit:
     """Print a server's changes as they happen, until Ctrl-C.
 
@@ -178,8 +192,8 @@ async def listen(
 @app.command
 async def lock(
     *names: str,
-    check: Annotated[bool, Parameter(negative="")] = False,
-    yes: Annotated[bool, Parameter(negative="")] = False,
+    check: _Flag = False,
+    yes: _Flag = False,
     options: Options = _PLAIN,
 ) -> Exit:
     """Review the tools of servers in mcprelay.toml, and record them in mcprelay.lock.

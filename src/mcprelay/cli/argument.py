@@ -54,12 +54,21 @@ def words_to_arguments(words: Iterable[str], schema: Schema) -> dict[str, Any]:
     """The arguments of a tool. A word that comes several times is a list.
 
     Raises:
-        ConfigurationError: A word is not `key=value`, or its value is not what the schema says.
+        ConfigurationError: A word is not `key=value`, or its value is not what the schema says: all of them at once.
     """
     values: dict[str, list[str]] = {}
     for key, value in map(_split, words):
         values.setdefault(key, []).append(value)
-    return {key: _argument(key, given, schema) for key, given in values.items()}
+    made: dict[str, Any] = {}
+    wrong: list[str] = []
+    for key, given in values.items():
+        try:
+            made[key] = _argument(key, given, schema)
+        except ConfigurationError as error:
+            wrong.append(str(error))
+    if wrong:
+        raise ConfigurationError("; ".join(wrong))
+    return made
 
 
 def _split(word: str) -> tuple[str, str]:

@@ -101,7 +101,8 @@ def explain(error: Exception, *, login_helps: bool = True) -> Failure:
     facts: dict[str, Any] = {"kind": type(error).__name__, "message": str(error)}
     if isinstance(error, CallFailed):
         facts["evidence"] = str(error.evidence)
-        facts |= {name: getattr(error, name) for name in ("status", "code", "exit_code") if hasattr(error, name)}
+        known = {name: getattr(error, name, None) for name in ("status", "code", "exit_code")}
+        facts |= {name: value for name, value in known.items() if value is not None}
     return Failure(_code(error), _sentence(error, login_helps=login_helps), facts)
 
 

@@ -15,7 +15,7 @@ from mcprelay.types import LogLevel
 class Options:
     """How the server is called, and how the answer is printed."""
 
-    json: Annotated[bool, Parameter(negative="")] = False
+    json: Annotated[bool, Parameter(negative="", show_default=False)] = False
     """Print the answer as JSON, whole, as the server gave it. Errors too."""
 
     timeout: float | None = None
@@ -24,10 +24,10 @@ class Options:
     token: Annotated[str | None, Parameter(env_var="MCPRELAY_TOKEN")] = None
     """A bearer token. In the environment it is seen by fewer than on the command line."""
 
-    header: Annotated[tuple[str, ...], Parameter(negative="")] = ()
+    header: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = ()
     """A header for every request, as `"Name: value"`. May be repeated."""
 
-    env: Annotated[tuple[str, ...], Parameter(negative="")] = ()
+    env: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = ()
     """A variable for a server that is a command, as `NAME=value`; `NAME` alone passes ours on. May be repeated."""
 
     log: LogLevel | None = None

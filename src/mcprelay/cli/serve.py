@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-import signal
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mcprelay.cli.exit import Exit
 from mcprelay.cli.source import find_server
 from mcprelay.errors import ConfigurationError
-
-if TYPE_CHECKING:
-    from mcprelay.server import Server
 
 EXIT_SECONDS = 1.0
 """How long a server over stdio may take to exit when it is done, whatever threads its handlers left behind."""
@@ -50,22 +45,8 @@ def serve_http(source: str, address: str, *, reload: bool, **options: Any) -> Ex
         from mcprelay.cli.reload import serve_http as serve_reloading
 
         return serve_reloading(source, host=host, port=port, **options)
-    server = find_server(source)
-    from mcprelay.server.running import fastest_loop
-
-    with asyncio.Runner(loop_factory=fastest_loop()) as runner:
-        runner.run(_serve_http(server, host=host, port=port, **options))
+    find_server(source).run("http", host=host, port=port, **options)
     return Exit.DONE
-
-
-async def _serve_http(server: Server, **options: Any) -> None:
-    ended = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, ended.set)
-    async with server.serve("http", **options) as running:
-        print(f"{server.info.name} is served at {running.url} (Ctrl-C ends it)", file=sys.stderr, flush=True)
-        await ended.wait()
 
 
 def _parsed(address: str) -> tuple[str, int]:

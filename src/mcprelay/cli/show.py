@@ -31,6 +31,9 @@ if TYPE_CHECKING:
         Tool,
     )
 
+SPEAKER = "mcprelay: "
+"""What a sentence about a failure begins with."""
+
 
 def safe(text: str) -> str:
     """A server's text as it may be shown here."""
@@ -225,4 +228,4 @@ def failed(failure: Failure, *, json: bool) -> None:
     if json:
         as_json({"error": failure.facts})
     else:
-        say(f"mcprelay: {failure.sentence}")
+        say(f"{SPEAKER}{failure.sentence}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import inspect
 import sys
 import traceback
 from pathlib import Path
@@ -86,14 +87,14 @@ def _load_module(name: str, source: str) -> ModuleType:
         raise ConfigurationError(_cause(name, error)) from error
 
 
-def _cause(place: str, error: BaseException) -> str:
+def _cause(place: str, error: BaseException, what_failed: str = "cannot be imported") -> str:
     """What went wrong in the user's file, and where: the last line of theirs that ran."""
     what = f"{type(error).__name__}: {error}"
     if isinstance(error, SyntaxError) and error.filename:
-        return f"{place} cannot be imported: {Path(error.filename).name}, line {error.lineno}: {what}"
+        return f"{place} {what_failed}: {Path(error.filename).name}, line {error.lineno}: {what}"
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not _is_ours(frame.filename)]
     where = f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}: " if frames else ""
-    return f"{place} cannot be imported: {where}{what}"
+    return f"{place} {what_failed}: {where}{what}"
 
 
 def _is_ours(file: str) -> bool:
@@ -108,10 +109,21 @@ def _named(module: ModuleType, name: str, source: str) -> Server:
         found = getattr(found, part)
     from mcprelay.server import Server
 
-    made = found() if callable(found) and not isinstance(found, Server) else found
+    made = _made(found, source) if callable(found) and not isinstance(found, Server) else found
     if not isinstance(made, Server):
         raise ConfigurationError(f"{source} is no Server, and makes none: it is {type(made).__name__}")
     return made
+
+
+def _made(factory: Any, source: str) -> Any:
+    try:
+        inspect.signature(factory).bind()
+    except (TypeError, ValueError) as error:
+        raise ConfigurationError(f"{source} is no Server, and cannot be called to make one: {error}") from error
+    try:
+        return factory()
+    except (Exception, SystemExit) as error:
+        raise ConfigurationError(_cause(source, error, "cannot make a server")) from error
 
 
 def _only(module: ModuleType, place: str) -> Server:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from mcprelay.cli.show import SPEAKER
 from mcprelay.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -55,13 +56,19 @@ def _meaning(target: str, options: Options) -> tuple[str | list[str], dict[str, 
         auth = options.token or (None if own else _logged_in(target))
         return target, {"auth": auth, "headers": headers or None}
     if _MODULE.fullmatch(target) or Path(target.partition(":")[0]).suffix == ".py":
-        return _served(target), {"env": {**os.environ, **_variables(options.env)}, "stderr": "inherit"}
+        return _served(target), {"env": {**os.environ, **_variables(options.env)}, "stderr": _echo}
     if Path(_FILE).exists():
         return _configured(target, options)
     raise ConfigurationError(
         f"{target!r} is no URL, no .py file and no module:server, and there is no {_FILE} here that could name it. "
         "A command goes behind --, as in: mcprelay tools -- npx -y some-server"
     )
+
+
+def _echo(line: str) -> None:
+    """Pass on what the user's own server says. Why it did not start comes with the failure, as its last words."""
+    if not line.startswith(SPEAKER):
+        print(line, file=sys.stderr, flush=True)
 
 
 def _served(target: str) -> list[str]:
