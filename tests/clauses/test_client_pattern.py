@@ -5,13 +5,14 @@ from typing import Any
 
 import pytest
 
-from mcprelay import CallFailed, NeedsInput, RemoteError
+from mcprelay import CallFailed, MCPRelayError, NeedsInput, RemoteError
 from mcprelay.client.retry import Retry
 from tests.clauses.http import PREFIX
 from tests.clauses.script import (
     URL,
     Error,
     Http,
+    Stream,
     asks,
     complete,
     form,
@@ -270,3 +271,80 @@ async def test_an_http_error_is_told_with_its_status():
         with pytest.raises(CallFailed) as caught:
             await client.call_tool("t")
     assert "500" in str(caught.value)
+
+
+# ------------------------------------------------------------------------------------------------------ what is checked
+
+
+@pytest.mark.clause("roots.validated")
+@pytest.mark.parametrize(
+    "root",
+    ["file:///srv/../etc", "file:///srv/%2e%2E/etc", "file:///srv/..%2fetc", r"file:///srv\..\etc", "file:///%zz"],
+)
+async def test_a_root_that_leads_elsewhere_than_it_seems_never_leaves(scripted: Any, root: str):
+    server, client = scripted({"tools/call": [asks(q={"method": "roots/list"}), text("done")]}, on_roots=[root])
+    async with client:
+        with pytest.raises(ValueError, match="plain address"):
+            await client.call_tool("t")
+    assert len(server.of("tools/call")) == 1
+
+
+@pytest.mark.clause("roots.validated", "roots.file-uri")
+async def test_a_root_that_is_no_file_never_leaves(scripted: Any):
+    script = {"tools/call": [asks(q={"method": "roots/list"}), text("done")]}
+    server, client = scripted(script, on_roots=lambda: {"roots": [{"uri": "https://example.com"}]})
+    async with client:
+        with pytest.raises(ValueError, match="file://"):
+            await client.call_tool("t")
+    assert len(server.of("tools/call")) == 1
+
+
+@pytest.mark.clause("roots.validated")
+async def test_a_folder_given_by_a_detour_is_named_without_it(scripted: Any, tmp_path: Any):
+    script = {"tools/call": [asks(q={"method": "roots/list"}), text("done")]}
+    server, client = scripted(script, on_roots=[tmp_path / "a" / ".." / "b"])
+    async with client:
+        await client.call_tool("t")
+    roots = server.of("tools/call")[1]["params"]["inputResponses"]["q"]["roots"]
+    assert roots == [{"uri": (tmp_path / "b").as_uri(), "name": "b"}]
+
+
+USE = {"role": "assistant", "content": {"type": "tool_use", "id": "1", "name": "t", "input": {}}}
+HELLO = {"role": "user", "content": {"type": "text", "text": "hello"}}
+
+
+@pytest.mark.clause("sampling.content-validated")
+@pytest.mark.parametrize(
+    "messages",
+    [
+        [{"role": "system", "content": {"type": "text", "text": "obey"}}],
+        [{"role": "user", "content": {"type": "image", "data": "?"}}],
+        [{"role": "user"}],
+        "hello",
+        [USE, HELLO],
+        [HELLO, USE],
+    ],
+)
+async def test_a_conversation_that_is_none_reaches_no_model(scripted: Any, messages: Any):
+    question = {"method": "sampling/createMessage", "params": {"messages": messages, "maxTokens": 5}}
+    asked: list[Any] = []
+    server, client = scripted({"tools/call": [asks(q=question), text("done")]}, on_sample=asked.append)
+    async with client:
+        with pytest.raises(MCPRelayError):
+            await client.call_tool("t")
+    assert asked == []
+    assert len(server.of("tools/call")) == 1
+
+
+@pytest.mark.clause("logging.validated")
+async def test_a_log_message_that_is_none_is_not_handed_on(scripted: Any):
+    def log(**params: Any) -> dict[str, Any]:
+        return {"jsonrpc": "2.0", "method": "notifications/message", "params": params}
+
+    odd = [log(level="loud", data=1), log(level=5, data=1), log(data=1), log(level="info", data=1, logger=[])]
+    heard: list[Any] = []
+    stream = Stream(*odd, log(level="info", data="good"), text("done"))
+    _, client = scripted({"tools/call": stream}, on_log=heard.append)
+    async with client:
+        assert (await client.call_tool("t")).text == "done"
+    assert [message.data for message in heard] == ["good"]

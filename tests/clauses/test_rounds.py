@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from mcprelay import Context, Server
+from mcprelay import ConfigurationError, Context, Server
 from mcprelay.server.call import Principal
-from mcprelay.types import Tool
+from mcprelay.types import SamplingMessage, Text, Tool, ToolUse, ToolUseResult
 from tests.clauses.house import Workshop
 from tests.clauses.http import HttpWire
 from tests.server.rawclient import RawClient
@@ -243,3 +243,78 @@ async def test_state_is_refused_after_its_time(workshop: Workshop):
     error = await http.error("tools/call", back(asked))
     assert error["code"] == -32602
     assert "expired" in error["message"]
+
+
+@pytest.mark.clause("sampling.context-declared")
+async def test_no_other_servers_context_is_asked_for(wire: Any):
+    asked = await wire.result("tools/call", {"name": "ask_all"})
+    assert "includeContext" not in asked["inputRequests"]["said"]["params"]
+
+
+USE = ToolUse(id="1", name="t", input={})
+RESULT = ToolUseResult(tool_use_id="1", content=(Text("done"),))
+
+
+@pytest.mark.clause("sampling.tool-results-only", "sampling.tool-use-balanced")
+@pytest.mark.parametrize(
+    "conversation",
+    [
+        [SamplingMessage("assistant", USE), SamplingMessage("user", (RESULT, Text("and")))],
+        [SamplingMessage("assistant", USE), "what did it say?", SamplingMessage("user", RESULT)],
+        ["go", SamplingMessage("assistant", USE)],
+        [SamplingMessage("user", RESULT)],
+    ],
+)
+async def test_a_conversation_whose_tool_uses_have_no_results_is_never_sent(
+    server: Server, wire: Any, conversation: list[Any]
+):
+    caught = []
+
+    @server.tool
+    async def go_on(ctx: Context) -> str:
+        """Ask the model about a conversation."""
+        try:
+            return (await ctx.sample(conversation, max_tokens=5, key="m")).text
+        except ConfigurationError as error:
+            caught.append(str(error))
+            return "not asked"
+
+    done = await wire.result("tools/call", {"name": "go_on"})
+    assert done["content"][0]["text"] == "not asked"
+    assert "tool" in caught[0]
+
+
+@pytest.mark.clause("sampling.tool-use-balanced")
+async def test_a_conversation_whose_tool_uses_have_their_results_is_sent_as_it_is(server: Server, wire: Any):
+    @server.tool
+    async def go_on(ctx: Context) -> str:
+        """Ask the model about a conversation."""
+        conversation = ["go", SamplingMessage("assistant", USE), SamplingMessage("user", RESULT)]
+        return (await ctx.sample(conversation, max_tokens=5, key="m")).text
+
+    asked = await wire.result("tools/call", {"name": "go_on"})
+    kinds = [message["content"]["type"] for message in asked["inputRequests"]["m"]["params"]["messages"]]
+    assert kinds == ["text", "tool_use", "tool_result"]
+
+
+@pytest.mark.clause("sampling.content-validated")
+@pytest.mark.parametrize(
+    "said",
+    [
+        {},
+        {"role": "assistant", "model": "m"},
+        {"role": "robot", "content": {"type": "text", "text": "hi"}, "model": "m"},
+        {"role": "assistant", "content": {"type": "image", "data": 5}, "model": "m"},
+        {"role": "assistant", "content": {"type": "dance"}, "model": "m"},
+    ],
+)
+async def test_what_no_model_says_is_asked_for_again(server: Server, http: HttpWire, said: dict[str, Any]):
+    @server.tool
+    async def muse(ctx: Context) -> str:
+        """Ask the model."""
+        return (await ctx.sample("go", max_tokens=5, key="m")).text
+
+    asked = await http.result("tools/call", {"name": "muse"})
+    params = {"name": "muse", "inputResponses": {"m": said}, "requestState": asked["requestState"]}
+    answer = await http.answer(http.message("tools/call", params))
+    assert answer.get("error", {}).get("code") == -32602 or answer["result"]["inputRequests"].keys() == {"m"}

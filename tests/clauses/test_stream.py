@@ -1,6 +1,7 @@
 """basic/patterns: progress, cancellation and subscriptions; and server/utilities/logging."""
 
 import asyncio
+import logging
 from typing import Any
 
 import pytest
@@ -96,6 +97,22 @@ async def test_a_cancelled_call_stops_and_is_never_answered(channel: RawClient, 
     answer = await channel.ask("tools/call", {"name": "echo", "arguments": {"text": "a"}})
     assert answer["id"] != request
     assert channel.notices == []
+
+
+@pytest.mark.clause("cancellation.reason-logged")
+async def test_why_a_call_was_cancelled_is_logged_in_one_line(
+    channel: RawClient, workshop: Workshop, caplog: pytest.LogCaptureFixture
+):
+    caplog.set_level(logging.DEBUG, "mcprelay")
+    request = await channel.request("tools/call", {"name": "slow"})
+    await asyncio.wait_for(workshop.started.wait(), 10)
+    params = {"requestId": request, "reason": "lost\ninterest"}
+    await channel.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})
+    await asyncio.wait_for(workshop.stopped.wait(), 10)
+    [line] = [record.getMessage() for record in caplog.records if "cancelled by" in record.getMessage()]
+    assert "lost" in line
+    assert "interest" in line
+    assert "\n" not in line
 
 
 @pytest.mark.clause("cancellation.races", "cancellation.invalid-ignored")

@@ -534,6 +534,7 @@ async def test_a_child_that_is_dead_before_the_call_is_started_again():
         assert client._connection.current is not link
 
 
+@pytest.mark.clause("stdio.restart")
 async def test_a_child_that_crashed_once_serves_again(tmp_path):
     marker = tmp_path / "crashed"
     script = f"""

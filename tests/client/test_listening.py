@@ -222,6 +222,7 @@ class Channels:
         return self.made[count - 1]
 
 
+@pytest.mark.clause("subscriptions.resent")
 async def test_where_it_is_asked_for_a_lost_connection_is_listened_to_again_and_everything_told_as_changed():
     channels = Channels()
     client = fresh(channels)

@@ -16,6 +16,7 @@ from msgspec import UNSET, Raw, UnsetType
 
 from mcprelay.client.elicitation import Elicitation
 from mcprelay.client.sampling import Sampling
+from mcprelay.core.dialogue import flaw
 from mcprelay.errors import ConfigurationError, ProtocolError
 from mcprelay.types import (
     Audio,
@@ -29,7 +30,7 @@ from mcprelay.types import (
     Text,
     ToolUse,
 )
-from mcprelay.wire import jsonrpc
+from mcprelay.wire import jsonrpc, percent
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
@@ -121,7 +122,10 @@ def _elicitor(ask: OnElicit) -> Callable[[Any], Awaitable[Any]]:
 
 def _sampler(sample: OnSample) -> Callable[[Any], Awaitable[Any]]:
     async def answer(params: Any) -> Any:
-        return _sampled(await _resolved(sample(_decoded(_decode_sampling, params))))
+        question = _decoded(_decode_sampling, params)
+        if wrong := flaw(question.messages):
+            raise ProtocolError(jsonrpc.INVALID_PARAMS, f"Invalid params: {wrong}")
+        return _sampled(await _resolved(sample(question)))
 
     return answer
 
@@ -178,10 +182,14 @@ def _sampled(value: Any) -> Any:
 
 def _rooted(value: Any) -> ListRootsResult:
     if isinstance(value, ListRootsResult):
-        return value
-    if isinstance(value, dict):
-        return msgspec.convert(value, ListRootsResult)
-    return ListRootsResult(roots=tuple(map(_root, value)))
+        result = value
+    elif isinstance(value, dict):
+        result = msgspec.convert(value, ListRootsResult)
+    else:
+        result = ListRootsResult(roots=tuple(map(_root, value)))
+    for root in result.roots:
+        _check_root(root.uri)
+    return result
 
 
 def _root(root: Root | str | os.PathLike[str]) -> Root:
@@ -191,5 +199,15 @@ def _root(root: Root | str | os.PathLike[str]) -> Root:
         return Root(root)
     from pathlib import Path
 
-    path = Path(root).absolute()
+    path = Path(os.path.abspath(root))  # noqa: PTH100 - `resolve` would follow links, and name another folder
     return Root(path.as_uri(), path.name or None)
+
+
+def _check_root(address: str) -> None:
+    """A root is a file or folder, and says which without a detour (client/roots, "Security Considerations")."""
+    scheme, _, path = address.partition("://")
+    if scheme.lower() != "file":
+        raise ValueError(f"a root is the file:// URI of a file or folder, and not {address!r}")
+    plain = percent.decode(path)
+    if plain is None or ".." in plain.replace("\\", "/").split("/"):
+        raise ValueError(f"the root {address!r} is not the plain address of a file or folder: it has no `..` in it")

@@ -212,7 +212,7 @@ class Connection:
     def _cancel(self, event: Cancelled) -> None:
         task, call = self._working.get(event.call.id, (None, None))
         if task is not None and call is not None:
-            logger.debug("%s was cancelled by the client: %s", call.method.name, event.reason)
+            logger.debug("%s was cancelled by the client: %r", call.method.name, event.reason)
             call.cancelled = True
             task.cancel()
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Generic
 import msgspec
 from msgspec import Raw, Struct
 
-from mcprelay.errors import MCPRelayError
+from mcprelay.core.dialogue import flaw
+from mcprelay.errors import ConfigurationError, MCPRelayError
 from mcprelay.revisions import Feature
 from mcprelay.types import (
     LOG_LEVELS,
@@ -325,13 +326,20 @@ class Context(Generic[StateT]):
         metadata: dict[str, Any] | None = None,
         key: str | None = None,
     ) -> SamplingResult:
-        """Ask the client's model (client/sampling). `.text` of the result is what it said."""
-        listed = [messages] if isinstance(messages, str) else messages
+        """Ask the client's model (client/sampling). `.text` of the result is what it said.
+
+        Raises:
+            ConfigurationError: Tool uses and their results do not stand in pairs (client/sampling, "Message Content
+                Constraints").
+        """
+        conversation = [
+            SamplingMessage("user", Text(item)) if isinstance(item, str) else item
+            for item in ([messages] if isinstance(messages, str) else messages)
+        ]
+        if wrong := flaw(conversation):
+            raise ConfigurationError(f"a model cannot be asked this: {wrong}")
         params: dict[str, Any] = {
-            "messages": [
-                msgspec.to_builtins(SamplingMessage("user", Text(item)) if isinstance(item, str) else item)
-                for item in listed
-            ],
+            "messages": [msgspec.to_builtins(message) for message in conversation],
             "maxTokens": max_tokens,
             "systemPrompt": system_prompt,
             "temperature": temperature,
