@@ -125,7 +125,7 @@ async def test_a_link_is_words_and_never_an_address_to_fetch(run):
 async def test_what_is_too_large_is_refused_with_its_size(run):
     provider, _ = await run([Call("house__huge")], "Too much.")
     [answer] = provider.answers
-    assert "20,002 bytes" in answer.text
+    assert "20,000 bytes" in answer.text
     assert "xxx" not in answer.text
 
 

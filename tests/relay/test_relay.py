@@ -194,9 +194,32 @@ async def test_the_lock_file_is_read_again_at_the_call(tmp_path):
         path.write_text("format = 99\n")
         with pytest.raises(LockUnreadable, match="format 99"):
             await tools["far__search"](q="x")
+    assert len(far.of("tools/call")) == 1
+
+
+async def test_a_lock_file_that_is_gone_is_told_and_nothing_is_offered_without_it(tmp_path):
+    path = tmp_path / "mcprelay.lock"
+    far = Far()
+    async with Relay(servers=servers(far=far), lock=path) as relay:
+        assert len(await relay.tools()) == 2  # it was never there: unpinned
+        save(path, lock_of(SEARCH, ADD))
+        tools = await relay.tools()
         path.unlink()
+        with pytest.raises(LockUnreadable, match="was here and is gone"):
+            await relay.tools()
+        with pytest.raises(LockUnreadable, match="was here and is gone"):
+            await tools["far__search"](q="x")
+        save(path, lock_of(SEARCH, ADD))
         assert not (await tools["far__search"](q="x")).failed
-    assert len(far.of("tools/call")) == 2
+    assert len(far.of("tools/call")) == 1
+
+
+@pytest.mark.parametrize("beneath", ["mcprelay.lock/inside", "mcprelay.lock/../inside"])
+async def test_a_lock_file_that_cannot_be_looked_at_is_no_missing_one(tmp_path, beneath):
+    (tmp_path / "mcprelay.lock").write_text("format = 1\n")
+    async with Relay(servers=servers(far=Far()), lock=tmp_path / beneath) as relay:
+        with pytest.raises(LockUnreadable, match="NotADirectoryError"):
+            await relay.tools()
 
 
 async def test_definitions_that_json_does_not_have_are_excluded_with_their_reason():

@@ -20,6 +20,8 @@ def read(given: Mapping[str, Any] | str | bytes | None) -> dict[str, Any]:
     Raises:
         Unreadable: It is neither.
     """
+    if type(given) is dict:
+        return given.copy()  # what is checked is what is sent, whatever the caller does with its own
     if isinstance(given, str | bytes):
         if not given.strip():
             return {}

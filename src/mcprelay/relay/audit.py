@@ -13,6 +13,7 @@ from typing import Any
 from mcprelay.relay.reveal import legible
 
 log = logging.getLogger("mcprelay.relay.audit")
+_TRACE = "opentelemetry.trace"
 
 
 def record(event: str, *, server: str, tool: str, verdict: str, principal: Any = None, **facts: int | str) -> None:
@@ -40,12 +41,12 @@ def record(event: str, *, server: str, tool: str, verdict: str, principal: Any =
 
 def wanted() -> bool:
     """Whether anybody takes records now."""
-    return log.isEnabledFor(logging.INFO) or _span() is not None
+    return log.isEnabledFor(logging.INFO) or (_TRACE in sys.modules and _span() is not None)
 
 
 def _span() -> Any:
     """The present span, where one is recorded."""
-    trace = sys.modules.get("opentelemetry.trace")
+    trace = sys.modules.get(_TRACE)
     if trace is None:
         return None
     span = trace.get_current_span()

@@ -54,6 +54,11 @@ class Limits(Struct, frozen=True, kw_only=True):
     schema_work: int = 2_000_000
 
     @property
+    def is_budgeted(self) -> bool:
+        """Whether a run has any budget."""
+        return not (self.server_bytes is self.run_bytes is self.server_tokens is self.run_tokens is None)
+
+    @property
     def schema(self) -> SchemaLimits:
         """The bounds on a schema."""
         own = asdict(self)
@@ -64,8 +69,8 @@ class Ledger:
     """The account of one run: what each server, and all of them together, have put before the model."""
 
     def __init__(self) -> None:
-        self._bytes: dict[str, int] = {}
-        self._tokens: dict[str, int] = {}
+        self._servers: dict[str, tuple[int, int]] = {}
+        self._run = (0, 0)
 
     def spend(self, server: str, *, size: int, tokens: int | None, limits: Limits) -> None:
         """Take `size` bytes and `tokens` from the account, all or nothing.
@@ -73,20 +78,19 @@ class Ledger:
         Raises:
             ResultTooLarge: A budget of the run would be exceeded; nothing was taken.
         """
-        size_of_run, tokens_of_run = sum(self._bytes.values()), sum(self._tokens.values())
-        of_server, tokens_of_server = self._bytes.get(server, 0), self._tokens.get(server, 0)
-        _within("server_bytes", limits.server_bytes, of_server + size, server)
-        _within("run_bytes", limits.run_bytes, size_of_run + size, server)
-        _within("server_tokens", limits.server_tokens, tokens_of_server + (tokens or 0), server)
-        _within("run_tokens", limits.run_tokens, tokens_of_run + (tokens or 0), server)
-        self._bytes[server] = of_server + size
-        self._tokens[server] = tokens_of_server + (tokens or 0)
+        more = tokens or 0
+        before = self._servers.get(server, (0, 0))
+        of_server, of_run = (before[0] + size, before[1] + more), (self._run[0] + size, self._run[1] + more)
+        if limits.is_budgeted:
+            _within("server_bytes", limits.server_bytes, of_server[0], server)
+            _within("run_bytes", limits.run_bytes, of_run[0], server)
+            _within("server_tokens", limits.server_tokens, of_server[1], server)
+            _within("run_tokens", limits.run_tokens, of_run[1], server)
+        self._servers[server], self._run = of_server, of_run
 
     def spent(self, server: str | None = None) -> tuple[int, int]:
         """Bytes and tokens so far, of one server or of the whole run."""
-        if server is not None:
-            return self._bytes.get(server, 0), self._tokens.get(server, 0)
-        return sum(self._bytes.values()), sum(self._tokens.values())
+        return self._run if server is None else self._servers.get(server, (0, 0))
 
 
 def _within(limit: str, allowed: int | None, actual: int, server: str) -> None:

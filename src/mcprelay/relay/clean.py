@@ -41,23 +41,31 @@ _ASCII_BROKEN = bytes.maketrans(b"\r\x0b\x0c", b"\n\n\n")
 
 def clean(text: str) -> str:
     """The text without what a reader cannot see. Never longer, in characters and in bytes, but for U+FFFD."""
+    return measured(text)[0]
+
+
+def measured(text: str) -> tuple[str, int]:
+    """The text without what a reader cannot see, and its bytes in UTF-8, which cleaning counts anyway."""
     if "\r" in text:
         text = text.replace("\r\n", "\n")
     if text.isascii():
         plain = text.encode()
         kept = plain.translate(_ASCII_BROKEN, _ASCII_REMOVED)
-        return text if kept == plain else kept.decode()
-    while (cleaner := _once(text)) != text:
+        return (text if kept == plain else kept.decode()), len(kept)
+    while True:
+        try:
+            encoded = text.encode()
+        except UnicodeEncodeError:
+            text = _HALF.sub("\ufffd", text)
+            continue
+        cleaner = _once(text, encoded)
+        if cleaner == text:
+            return text, len(encoded)
         text = cleaner
-    return text
 
 
-def _once(text: str) -> str:
+def _once(text: str, encoded: bytes) -> str:
     """One round of cleaning a text that is not ASCII."""
-    try:
-        encoded = text.encode()
-    except UnicodeEncodeError:
-        return _HALF.sub("\ufffd", text)
     if b"\xf3" in encoded:
         text = _TAGGED.sub(lambda match: match[1] or "", text)
     if b"\xf0" in encoded and _ASTRAL_START.search(encoded):

@@ -11,7 +11,7 @@ The module knows nothing of servers, connections or SDKs.
 from __future__ import annotations
 
 import logging
-import secrets
+import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Literal, TypeAlias
@@ -19,7 +19,7 @@ from typing import Any, Literal, TypeAlias
 from msgspec import UNSET, Struct
 
 from mcprelay.relay.budget import Ledger, Limits
-from mcprelay.relay.clean import clean
+from mcprelay.relay.clean import clean, measured
 from mcprelay.relay.errors import ResultTooLarge
 from mcprelay.relay.failure import tell
 from mcprelay.relay.gather import Gathered, fits, gather, size
@@ -216,31 +216,32 @@ class Funnel:
             return self.refusal(str(withheld), code="withheld", answer=case.answer)
 
     def _framed(self, case: _Case, found: Gathered) -> Framed:
-        text = clean("\n".join(found.texts))
+        text, length = measured("\n".join(found.texts))
         if self._filters:
-            text = self._filtered(text, case)
-        words = f"{case.local}\n" if case.local else ""
+            text, length = self._filtered(text, case)
+        before, after = f"{case.local}\n" if case.local else "", ""
         if text or found.media:
-            nonce = secrets.token_hex(16)
-            words += (
-                f'<untrusted-data source="{self._source}" kind="{case.kind}" id="{nonce}">\n'
-                f'{PREAMBLE}\n\n{text}\n\n</untrusted-data id="{nonce}">'
-            )
+            nonce = os.urandom(16).hex()  # of the system's generator, as `secrets` has it
+            before = f'{before}<untrusted-data source="{self._source}" kind="{case.kind}" id="{nonce}">\n{PREAMBLE}\n\n'
+            after = f'\n\n</untrusted-data id="{nonce}">'
         else:
-            words += "The answer is empty."
-        length, tokens = size(words), self._tokens(words)
+            before += "The answer is empty."
+        words = f"{before}{text}{after}"
+        length += size(before) + len(after)
+        tokens = self._tokens(words)
         self._ledger.spend(self._server, size=length, tokens=tokens, limits=self._limits)
         return Framed(
             parts=(Words(words), *found.media), failed=case.failed, size=length, tokens=tokens, result=case.answer
         )
 
-    def _filtered(self, text: str, case: _Case) -> str:
+    def _filtered(self, text: str, case: _Case) -> tuple[str, int]:
+        """What the filters leave, and its bytes."""
         origin = Origin(server=self._server, tool=case.tool, kind=case.kind, failed=case.failed)
         for sieve in self._filters:
             text = _trusted(sieve, text, origin)
-        text = clean(text)
+        text, length = measured(text)
         fits([text], self._limits.result_bytes)
-        return text
+        return text, length
 
     def _tokens(self, words: str) -> int | None:
         if self._counter is None:

@@ -19,6 +19,8 @@ from mcprelay.relay.media import Media, admitted, plain_type
 from mcprelay.types import Audio, EmbeddedResource, Image, ResourceContents, ResourceLink, Text, Unknown
 
 _CHUNK = 1 << 16
+_WIDEST = 4
+"""Bytes that a character has at most in UTF-8."""
 _LONGEST_NAME = 500
 """Characters of a name, an address or a description inside a note."""
 _SHORTEST_NEEDLE = 32
@@ -42,7 +44,10 @@ def gather(content: Iterable[Any], structured: Any, *, limits: Limits) -> Gather
     if len(blocks) > limits.result_blocks:
         raise ResultTooLarge("result_blocks", allowed=limits.result_blocks, actual=len(blocks))
     for block in blocks:
-        _take(block, gathered, limits)
+        if type(block) is Text:
+            gathered.texts.append(block.text)
+        else:
+            _take(block, gathered, limits)
     if gathered.media:
         _elide(gathered)
     if structured is not UNSET:
@@ -57,6 +62,9 @@ def fits(texts: Iterable[str], allowed: int) -> None:
     Raises:
         ResultTooLarge: They are not; the error has their size.
     """
+    texts = tuple(texts)
+    if sum(map(len, texts)) * _WIDEST <= allowed:
+        return
     actual = sum(map(size, texts))
     if actual > allowed:
         raise ResultTooLarge("result_bytes", allowed=allowed, actual=actual)
@@ -73,10 +81,8 @@ def size(text: str) -> int:
 
 
 def _take(block: Any, gathered: Gathered, limits: Limits) -> None:
-    """Put one content block where it belongs."""
-    if isinstance(block, Text):
-        gathered.texts.append(block.text)
-    elif isinstance(block, Image | Audio):
+    """Put one content block that is no text where it belongs."""
+    if isinstance(block, Image | Audio):
         _medium(block.data, block.mime_type, gathered, limits)
     elif isinstance(block, EmbeddedResource):
         _contents(block.resource, gathered, limits)
@@ -132,6 +138,8 @@ def _short(text: str) -> str:
 
 def _structured(value: Any, gathered: Gathered, limits: Limits) -> None:
     """Take structured content, unless a text says the same already."""
+    if _only(value) in gathered.texts:
+        return  # told at once, because it is what most servers send
     needles = _needles(gathered.media)
     bound = limits.result_bytes + sum(len(needle) for needle, _ in needles)
     counted = _at_least(value, bound)
@@ -142,6 +150,14 @@ def _structured(value: Any, gathered: Gathered, limits: Limits) -> None:
     text = msgspec.json.encode(value).decode()
     if not any(_says(said, value, text) for said in gathered.texts):
         gathered.texts.append(text)
+
+
+def _only(value: Any) -> Any:
+    """The one value inside an object of one member, in which revisions that demand an object wrap it; or the value."""
+    if isinstance(value, dict) and len(value) == 1:
+        (only,) = value.values()
+        return only
+    return value
 
 
 def _at_least(value: Any, bound: int) -> int:
@@ -170,14 +186,20 @@ def _says(said: str, value: Any, text: str) -> bool:
     """Whether a text block carries the structured content: as its JSON, or as the one value inside it."""
     if said == text:
         return True
-    if isinstance(value, dict) and len(value) == 1:
-        (only,) = value.values()
-        if said == only or said == msgspec.json.encode(only).decode():
-            return True
+    only = _only(value)
+    if only is not value and said == msgspec.json.encode(only).decode():
+        return True
     try:
-        return bool(said[:1] in _JSON_STARTS and msgspec.json.decode(said) == value)
+        if said[:1] not in _JSON_STARTS:
+            return False
+        read = msgspec.json.decode(said)
+        return read == value and _sorted(read) == _sorted(value)  # true is not 1, though Python says so
     except (msgspec.DecodeError, RecursionError):
         return False
+
+
+def _sorted(value: Any) -> bytes:
+    return msgspec.json.encode(value, order="sorted")
 
 
 _JSON_STARTS = frozenset('{["-0123456789tfn \n')

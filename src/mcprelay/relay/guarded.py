@@ -103,16 +103,17 @@ class GuardedTool:
         began = time.monotonic()
         self._post.require(self.tool)
         framed = await self._answered(arguments)
-        audit.record(
-            "call",
-            server=self.server,
-            tool=self.tool,
-            verdict=framed.withheld or ("failed" if framed.failed else "shown"),
-            principal=self._post.principal,
-            digest=self.digest,
-            size=framed.size,
-            milliseconds=int((time.monotonic() - began) * 1000),
-        )
+        if audit.wanted():
+            audit.record(
+                "call",
+                server=self.server,
+                tool=self.tool,
+                verdict=framed.withheld or ("failed" if framed.failed else "shown"),
+                principal=self._post.principal,
+                digest=self.digest,
+                size=framed.size,
+                milliseconds=int((time.monotonic() - began) * 1000),
+            )
         return framed
 
     async def _answered(self, arguments: Mapping[str, Any] | str | None) -> Framed:
@@ -130,22 +131,10 @@ class GuardedTool:
             if isinstance(error, ConfigurationError) or error.code in _RAISED:
                 raise
             return self._funnel.failure(_cause(error), tool=self.name)
-        return await self._admitted(final, station)
-
-    async def _admitted(self, final: dict[str, Any], station: Station) -> Framed:
         if self._gate is not None:
-            call = Call(
-                server=self.server,
-                tool=self.tool,
-                name=self.name,
-                arguments=final,
-                digest=self.digest,
-                principal=self._post.principal,
-            )
-            try:
-                await admit(self._gate, call)
-            except RelayError as denied:
-                return self._funnel.failure(denied, tool=self.name)
+            denied = await self._denied(final, self._gate)
+            if denied is not None:
+                return denied
             station = await self._post.station()  # a person may have taken longer than a token lasts
         wrong = self._candidate.reading.validator.check(final)
         if wrong:
@@ -156,6 +145,22 @@ class GuardedTool:
             )
         return await self._sent(final, station)
 
+    async def _denied(self, final: dict[str, Any], gate: Gate) -> Framed | None:
+        """What the model is told if the gate does not let the call pass."""
+        call = Call(
+            server=self.server,
+            tool=self.tool,
+            name=self.name,
+            arguments=final,
+            digest=self.digest,
+            principal=self._post.principal,
+        )
+        try:
+            await admit(gate, call)
+        except RelayError as denied:
+            return self._funnel.failure(denied, tool=self.name)
+        return None
+
     async def _sent(self, final: dict[str, Any], station: Station) -> Framed:
         narrower = self._candidate.reading.narrower
         try:
@@ -164,12 +169,10 @@ class GuardedTool:
             return self._funnel.refusal("The arguments cannot be sent as they are. Nothing was sent.", code="arguments")
         except Exception as error:  # noqa: BLE001 - whatever it is, the model gets a sentence and the program its log
             return self._funnel.failure(error, tool=self.name, narrower=narrower)
-        if isinstance(outcome, Succeeded | Refused):
-            answer: Any = ToolResult(
-                content=outcome.content,  # type: ignore[arg-type]  # an `Unknown` block becomes a note
-                structured_content=outcome.structured,
-                is_error=isinstance(outcome, Refused),
-            )
+        refused = type(outcome) is Refused
+        if refused or type(outcome) is Succeeded:
+            content: Any = outcome.content  # an `Unknown` block becomes a note
+            answer = ToolResult(content=content, structured_content=outcome.structured, is_error=refused)
             return self._funnel.result(answer, tool=self.name, narrower=narrower)
         return self._funnel.refusal(
             "The tool asks for input, and this application has nobody to answer.", code="needs_input"

@@ -72,9 +72,22 @@ def load(path: str | os.PathLike[str]) -> Lock:
         LockUnreadable: It is no lock file, it has another format, or its definitions are not those of its digests.
     """
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        return read(path)
     except FileNotFoundError:
         return Lock()
+
+
+def read(path: str | os.PathLike[str]) -> Lock:
+    """Read a lock file that is there.
+
+    Raises:
+        FileNotFoundError: It is not.
+        LockUnreadable: As for `load`.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise
     except (OSError, UnicodeDecodeError) as error:
         raise LockUnreadable(f"{path}: cannot be read: {type(error).__name__}") from error
     return parse(text, source=str(path))

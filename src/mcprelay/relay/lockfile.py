@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 from mcprelay.relay import lock
+from mcprelay.relay.errors import LockUnreadable
 
 
 class LockFile:
@@ -17,27 +17,29 @@ class LockFile:
 
     def __init__(self, source: str | os.PathLike[str] | lock.Lock | None) -> None:
         self._lock = source if isinstance(source, lock.Lock) else lock.Lock()
-        self._path = None if source is None or isinstance(source, lock.Lock) else Path(source)
+        self._path = None if source is None or isinstance(source, lock.Lock) else os.fspath(source)
         self._seen: tuple[int, int, int] | None = None
 
     def now(self) -> lock.Lock:
-        """The lock. The file is read again where it was written since.
+        """The lock. The file is read again where it was written since. One that was never there is empty.
 
         Raises:
-            LockUnreadable: It cannot be read as a lock.
+            LockUnreadable: It cannot be read as a lock, or it was there and is gone.
         """
         if self._path is None:
             return self._lock
-        seen = self._stamp(self._path)
-        if seen != self._seen:
-            self._lock = lock.load(self._path)
-            self._seen = seen
-        return self._lock
-
-    @staticmethod
-    def _stamp(path: Path) -> tuple[int, int, int] | None:
         try:
-            found = path.stat()
-        except OSError:
-            return None
-        return found.st_mtime_ns, found.st_size, found.st_ino
+            found = os.stat(self._path)  # noqa: PTH116 - asked before every call, and a path object doubles the price
+            seen = (found.st_mtime_ns, found.st_size, found.st_ino)
+            if seen != self._seen:
+                self._lock = lock.read(self._path)
+                self._seen = seen
+        except FileNotFoundError:
+            if self._seen is not None:
+                raise LockUnreadable(
+                    f"{self._path}: it was here and is gone, so nothing says what was reviewed, and no tool is offered"
+                    " or called. Restore it; or start the application anew, if it is to go on without one"
+                ) from None
+        except OSError as error:
+            raise LockUnreadable(f"{self._path}: cannot be read: {type(error).__name__}") from error
+        return self._lock

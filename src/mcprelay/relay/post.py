@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from mcprelay.relay.budget import Ledger
     from mcprelay.relay.frame import Funnel
+    from mcprelay.relay.listed import Listed
+    from mcprelay.relay.lock import Lock
     from mcprelay.relay.lockfile import LockFile
     from mcprelay.relay.pins import Definition
     from mcprelay.relay.settings import Secret, ServerSettings, TokenSource
@@ -50,6 +52,8 @@ class Post:
         self._token = token
         self._funnels = funnels
         self._station: Station | None = None
+        self._passed: dict[str, tuple[Lock, Listed]] = {}
+        """By the digest of a definition: the lock and the list by which it was still what it is."""
 
     def calls_like(self, other: Post) -> bool:
         """Whether a call from here and one from there are the same call."""
@@ -68,11 +72,11 @@ class Post:
             NotTrusted: It may not.
             SettingWrong: The relay is closed.
         """
-        name = self.settings.name
+        name, trust = self.settings.name, self.settings.allow
         if self._stations.closed:
             raise SettingWrong("the relay is closed; use its tools inside `async with Relay…`", server=name)
-        self.settings.allow.require(name)
-        if not self.settings.allow.allows(tool):
+        if not trust.allows(tool):
+            trust.require(name)
             raise NotTrusted(f"allow of the server {name!r} does not name {legible(tool)}", server=name)
 
     async def station(self) -> Station:
@@ -92,15 +96,19 @@ class Post:
             DefinitionRefused: It is not, or the server has it no more.
             RelayError: The list had to be asked for again, and could not be had.
         """
-        station = await self.station()
-        recent = await station.recent()
-        section = self._lock.now().section(self.settings.name)
+        station = self._station
+        if station is None or station.closed:
+            station = await self.station()
+        recent = station.recent or await station.listed()
+        lock = self._lock.now()
+        passed = self._passed.get(offered.digest)
+        if passed is not None and passed[0] is lock and passed[1] is recent:
+            return station  # neither the lock nor the list is another one than when it was found to be so
+        section = lock.section(self.settings.name)
         if pin(offered, settings=self.settings, section=section, revision=recent.revision) == "new":
             raise DefinitionRefused("it is not in the lock file any more", server=self.settings.name)
-        if station.checked.get(offered.digest) is recent:
-            return station
         for name, raw in recent.tools:
             if name == offered.name and define(raw).digest == offered.digest:
-                station.checked[offered.digest] = recent
+                self._passed[offered.digest] = (lock, recent)
                 return station
         raise DefinitionRefused("the server offers another definition now, or none", server=self.settings.name)

@@ -13,7 +13,7 @@ from msgspec import Struct
 from mcprelay.relay.budget import Limits
 from mcprelay.relay.errors import DefinitionRefused
 from mcprelay.relay.narrowing import narrowing
-from mcprelay.relay.pins import Definition
+from mcprelay.relay.pins import Definition, define
 from mcprelay.relay.presentation import Presented, presented
 from mcprelay.wire.reference import SchemaRefused
 from mcprelay.wire.schema import Validator
@@ -39,6 +39,20 @@ class Readings:
     def __init__(self, *, entries: int = 10_000) -> None:
         self._most = entries
         self._known: dict[tuple[str, Limits], Reading | str] = {}
+        self._defined: dict[bytes, Definition] = {}
+
+    def define(self, raw: bytes) -> Definition:
+        """The definition that a tool's own JSON says: as `pins.define`, once for the same bytes.
+
+        Raises:
+            DefinitionRefused: It is no definition.
+        """
+        definition = self._defined.get(raw)
+        if definition is None:
+            definition = define(raw)
+            _make_room(self._defined, self._most)
+            self._defined[raw] = definition
+        return definition
 
     def of(self, definition: Definition, *, limits: Limits) -> Reading:
         """The reading of a definition.
@@ -49,12 +63,16 @@ class Readings:
         place = (definition.digest, limits)
         reading = self._known.get(place)
         if reading is None:
-            while len(self._known) >= self._most:
-                del self._known[next(iter(self._known))]
+            _make_room(self._known, self._most)
             reading = self._known[place] = _read(definition, limits)
         if isinstance(reading, str):
             raise DefinitionRefused(reading)
         return reading
+
+
+def _make_room(kept: dict[Any, Any], most: int) -> None:
+    while len(kept) >= most:
+        del kept[next(iter(kept))]
 
 
 def _read(definition: Definition, limits: Limits) -> Reading | str:

@@ -14,7 +14,7 @@ from mcprelay.relay.difference import differences
 from mcprelay.relay.errors import DefinitionChanged, DefinitionRefused
 from mcprelay.relay.listed import Listed
 from mcprelay.relay.lock import Section
-from mcprelay.relay.pins import Definition, define
+from mcprelay.relay.pins import Definition
 from mcprelay.relay.reading import Reading, Readings
 from mcprelay.relay.report import Left
 from mcprelay.relay.settings import ServerSettings
@@ -57,7 +57,7 @@ def select(listed: Listed, *, settings: ServerSettings, section: Section | None,
         if not trust.allows(name):
             continue
         try:
-            definition = define(raw)
+            definition = readings.define(raw)
             pinned = pin(definition, settings=settings, section=section, revision=listed.revision)
             if pinned == "new":
                 made.new.append(Left(server=server, tool=name, reason=f"review it with `mcprelay lock {server}`"))

@@ -24,7 +24,7 @@ from mcprelay.relay.reveal import reveal
 from mcprelay.types import ClientCapabilities
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from mcprelay.client.progress import LogMessage
     from mcprelay.relay.question import Askers
@@ -63,12 +63,11 @@ class Station:
         self.key = key
         self.closed = False
         self.heard: Counter[str] = Counter()
-        self.checked: dict[str, Listed] = {}
-        """By the digest of a definition: the list in which it was found, unchanged."""
         self._shelves = shelves
         self._notices = _Notices(self._changed)
         self._client = _client(settings, token=token, askers=askers, cache=self._notices, on_log=self._logged)
         self._opened: asyncio.Task[Any] | None = None
+        self._connected = False
         self._listing = asyncio.Lock()
         self._turns = asyncio.Semaphore(settings.limits.calls)
         self._listens = listening == "on" and settings.cache != 0
@@ -87,6 +86,8 @@ class Station:
         Raises:
             CallFailed: There is no connection.
         """
+        if self._connected:  # from then on the client itself sees to its connection
+            return self._client
         opened = self._opened
         if opened is not None and opened.done() and (opened.cancelled() or opened.exception() is not None):
             opened = None
@@ -94,6 +95,7 @@ class Station:
             opened = self._opened = asyncio.ensure_future(self._client.connect())
         if not opened.done():
             await asyncio.shield(opened)  # whoever waits here may go; the others want the connection all the same
+        self._connected = True
         return self._client
 
     async def aclose(self) -> None:
@@ -123,16 +125,13 @@ class Station:
             kept = self._shelves.get(self.key)  # somebody else has just asked
             return kept if kept is not None else await self._ask()
 
-    async def recent(self) -> Listed:
-        """The list that was seen last, asked for again where it may have changed since.
-
-        Raises:
-            RelayError: As for `listed`.
-        """
+    @property
+    def recent(self) -> Listed | None:
+        """The list that was seen last, unless it may have changed since."""
         last = self._last
         if last is not None and self._shelves.clock() < max(last.fresh_until, last.read_at + self._shelves.hintless):
             return last
-        return await self.listed()
+        return None
 
     async def _ask(self) -> Listed:
         self._notices.hints.clear()
@@ -156,7 +155,6 @@ class Station:
             private="private" in scopes or (self._has_secrets() and set(scopes) != {"public"}),
         )
         self._last = listed
-        self.checked.clear()
         if before == self._generation:  # else it changed while it was read
             self._shelves.put(self.key, listed, of=self.settings)
         self._listen()
@@ -189,11 +187,13 @@ class Station:
         Raises:
             CallFailed: There is none.
         """
-
-        async def made(client: Client, deadline: float) -> Any:
+        deadline = self._deadline()
+        await self._turn(deadline)
+        try:
+            client = self._client if self._connected else await self.client()
             return await client.try_call_tool(tool, arguments, deadline=deadline)
-
-        return await self.ask(made)
+        finally:
+            self._turns.release()
 
     async def ask(self, question: Callable[[Client, float], Any]) -> Any:
         """Any other question to the server, with the same bounds."""
@@ -204,10 +204,11 @@ class Station:
         finally:
             self._turns.release()
 
-    async def _turn(self, deadline: float) -> None:
-        if not self._turns.locked():
-            await self._turns.acquire()  # at once, and cheaper than with a timeout around it
-            return
+    def _turn(self, deadline: float) -> Awaitable[Any]:
+        """Wait for a turn: where one is free, without the price of a timeout."""
+        return self._wait(deadline) if self._turns.locked() else self._turns.acquire()
+
+    async def _wait(self, deadline: float) -> None:
         try:
             async with asyncio.timeout_at(deadline):
                 await self._turns.acquire()

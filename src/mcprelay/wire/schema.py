@@ -80,6 +80,7 @@ class Validator:
         values: Literal["hidden", "shown"] = "hidden",
     ) -> None:
         self._limits = limits
+        self._depth = ("value_depth", limits.value_depth)
         self._values = values
         self._document, self._load = _appraised(schema, limits)
         self._steps({})  # what even this value is too much for can never be checked
@@ -114,10 +115,12 @@ class Validator:
             SchemaRefused: It is no JSON value, lies too deep, or would take more steps than allowed.
         """
         most = self._limits.schema_work
-        weight = weigh(value, depth=("value_depth", self._limits.value_depth))
-        running = self._load.patterns * (weight.nodes + weight.chars // 64)
-        if self._load.steps is not None and self._load.steps * weight.nodes + running <= most:
-            return self._load.steps * weight.nodes + running
+        weight = weigh(value, depth=self._depth)
+        load = self._load
+        if load.steps is not None:
+            steps = load.steps * weight.nodes + load.patterns * (weight.nodes + weight.chars // 64)
+            if steps <= most:
+                return steps
         counted = count(self._document, value, pairs=most // 20)
         if counted is None or counted.steps > most or counted.chain > MAX_CHAIN:
             reason = f"checking the value takes more work than schema_work={most} allows"
@@ -175,13 +178,25 @@ def weigh(value: Any, *, depth: tuple[str, int], nodes: tuple[str, float] = ("",
             raise _over(nodes[0], int(nodes[1]), "the value holds more values")
         below: list[Any] = []
         for item in level:
-            chars += _enter(item, below)
+            kind = type(item)
+            if kind is str and item.isascii():
+                chars += len(item)
+            elif kind is dict:
+                below.extend(item.values())
+                for name in item:
+                    chars += len(name) if type(name) is str and name.isascii() else _length(name)
+            elif kind not in _SINGLE:
+                chars += _enter(item, below)
         level = below
     return Weight(nodes=seen, chars=chars, depth=layers)
 
 
+_SINGLE = frozenset([int, bool, type(None)])
+"""Types of values that weigh nothing more than themselves."""
+
+
 def _enter(item: Any, below: list[Any]) -> int:
-    """Check one value, put what lies in it onto `below`, and give the characters it has."""
+    """Check one value of the less usual types, put what lies in it onto `below`, and give the characters it has."""
     if isinstance(item, str):
         return _length(item)
     if isinstance(item, dict):
@@ -192,7 +207,7 @@ def _enter(item: Any, below: list[Any]) -> int:
     elif isinstance(item, float):
         if not math.isfinite(item):
             raise SchemaRefused(f"{item} is no JSON value")
-    elif item is not None and not isinstance(item, int):
+    elif not isinstance(item, int):
         raise SchemaRefused(f"a {type(item).__name__} is no JSON value")
     return 0
 
