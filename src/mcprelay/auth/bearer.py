@@ -94,7 +94,7 @@ class Anonymous:
     """No credentials. What it adds to their absence is an error that says what to do when a server wants some.
 
     Args:
-        advice: What to do, as a sentence without a full stop; the usual one when None.
+        advice: What to say of a refusal, as a sentence without a full stop; the usual one when None.
     """
 
     def __init__(self, *, advice: str | None = None) -> None:
@@ -132,7 +132,7 @@ def unauthenticated(
 ) -> AuthorizationRequired:
     """The error for a refused request that carried no credentials."""
     usual = f"pass auth= a token or OAuth(...); on the command line, run: mcprelay login {shown(request.url)}"
-    said = f"no credentials were given: {advice or usual}"
+    said = advice or f"no credentials were given: {usual}"
     return required(request, status, headers, said=said, challenge=challenge)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import sys
 import threading
 from concurrent.futures import Future
@@ -158,7 +159,7 @@ class Paste:
     Args:
         redirect_uri: The redirect URI.
         write: Gets each line that the person should read; stderr when None.
-        read: Gets one line from the person, in a thread of its own; `input` when None.
+        read: Gets one line from the person, in a thread of its own; from standard input when None.
     """
 
     def __init__(
@@ -170,7 +171,7 @@ class Paste:
     ) -> None:
         self.redirect_uri = redirect_uri
         self._write = write or _to_stderr
-        self._read = read or input
+        self._read = read or _line
 
     @contextlib.asynccontextmanager
     async def open(self, preferred: Sequence[str] = ()) -> AsyncGenerator[Conversation]:
@@ -297,6 +298,19 @@ async def _beside(work: Callable[[], Given]) -> Given:
 
     threading.Thread(target=run, name="mcprelay-person", daemon=True).start()
     return await asyncio.wrap_future(outcome)
+
+
+def _line() -> str:
+    """A line of standard input, past its buffer: a process that ends while a thread holds the buffer is aborted."""
+    line = b""
+    while not line.endswith(b"\n"):
+        piece = os.read(sys.stdin.fileno(), 4096)
+        if not piece and not line:
+            raise EOFError
+        if not piece:
+            break
+        line += piece
+    return line.decode("utf-8", "replace")
 
 
 def _to_stderr(text: str) -> None:

@@ -253,7 +253,7 @@ class Negotiation:
             raise StepFailed(
                 REGISTRATION_STEP,
                 f"{server.issuer} registers no clients on the spot{documents}. Register one by hand and pass "
-                "client=Registered(client_id=..., issuer=...)",
+                "client=Registered(client_id=..., issuer=...); on the command line, --client-id",
             )
         answer = await self._courier.post_json(server.registration_endpoint, body, step=REGISTRATION_STEP)
         if answer.status not in (200, 201):

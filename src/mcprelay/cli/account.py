@@ -2,25 +2,78 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from mcprelay.cli.show import say
 from mcprelay.errors import ConfigurationError
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
-async def login(target: str) -> None:
-    """Get a token and keep it."""
+    from mcprelay.auth import Interaction, Registered
+
+_REDIRECT_PORT = 33418
+
+
+async def login(
+    target: str,
+    *,
+    scope: str | None = None,
+    client_id: str | None = None,
+    client_secret: str | None = None,
+    port: int = 0,
+    paste: bool = False,
+) -> None:
+    """Get a token and keep it.
+
+    Args:
+        target: A URL, or a name in `mcprelay.toml`.
+        scope: Scopes to ask for beside those that the server wants.
+        client_id: A client that was registered by hand.
+        client_secret: Its secret.
+        port: The port of the redirect URI, 0 for one that is free.
+        paste: Whether the person pastes the answer, on a machine without a browser.
+    """
     from mcprelay.auth import login as account
     from mcprelay.auth.oauth import OAuth
     from mcprelay.auth.store import FileStore
     from mcprelay.client.http import HttpSender
 
+    url = address(target)
+    auth = OAuth(
+        store=FileStore(),
+        scopes=scope or (),
+        client=_client(client_id, client_secret),
+        interaction=_interaction(port, paste=paste),
+    )
     sender = HttpSender()
     try:
-        found = await account.login(address(target), auth=OAuth(store=FileStore()), sender=sender)
+        found = await account.login(url, auth=auth, sender=sender, client="remembered")
     finally:
         await sender.aclose()
     say(f"logged in at {found.server} by {found.issuer}; scope: {' '.join(found.scope) or 'none named'}")
+    if target != url and not _uses_login(target):
+        say(f'set auth = "oauth" for [servers.{target}] in mcprelay.toml: until then its token is not used there')
+
+
+def _client(client_id: str | None, client_secret: str | None) -> Registered | None:
+    from mcprelay.auth import Registered
+
+    if client_id is not None:
+        return Registered(client_id=client_id, client_secret=client_secret)
+    if client_secret is not None:
+        raise ConfigurationError("--client-secret (MCPRELAY_CLIENT_SECRET) is that of a client: give --client-id too")
+    return None
+
+
+def _interaction(port: int, *, paste: bool) -> Interaction:
+    from mcprelay.auth import Browser, Paste
+
+    if paste:
+        return Paste(redirect_uri=f"http://127.0.0.1:{port or _REDIRECT_PORT}/callback")
+    return Browser(port=port)
 
 
 async def logout(target: str) -> None:
@@ -48,7 +101,7 @@ def address(target: str) -> str:
     Raises:
         ConfigurationError: It is none, and no server with a URL in `mcprelay.toml`.
     """
-    if target.startswith(("http://", "https://")):
+    if _is_url(target):
         return target
     from mcprelay.relay import config
 
@@ -58,3 +111,44 @@ def address(target: str) -> str:
     if server.url is None:
         raise ConfigurationError(f"the server {target!r} is a command; there is nowhere to log in")
     return server.url
+
+
+def advised(auth: Any, *, target: str, url: str, headers: Iterable[str]) -> Any:
+    """What a command shows to a server, such that a refusal says what to run.
+
+    Args:
+        auth: A token, None, or what says so by itself.
+        target: What the person wrote.
+        url: The address that it means.
+        headers: The names of the headers that go with each request.
+    """
+    from mcprelay.auth.address import insecure, parse
+    from mcprelay.auth.bearer import Anonymous, StaticToken
+
+    try:
+        if insecure(parse(url)) is not None:
+            return auth  # nothing may be shown there, and the client says so
+    except ValueError:
+        return auth
+    login = f"run: {shlex.join(['mcprelay', 'login', target])}"
+    if not _is_url(target):
+        login = f'set auth = "oauth" for it in mcprelay.toml and {login}'
+    if isinstance(auth, str):
+        return StaticToken(auth, advice=f"give another; or give none, and {login}")
+    if auth is not None:
+        return auth
+    if any(each.lower() == "authorization" for each in headers):
+        return Anonymous(
+            advice=f"the header Authorization is not what it wants: give another; or give none, and {login}"
+        )
+    return Anonymous(advice=f"no credentials were given: {login}; or give a token")
+
+
+def _is_url(target: str) -> bool:
+    return target.startswith(("http://", "https://"))
+
+
+def _uses_login(name: str) -> bool:
+    from mcprelay.relay import config
+
+    return config.load().server(name).auth is not None

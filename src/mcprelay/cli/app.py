@@ -222,15 +222,29 @@ def init() -> None:
 
 
 @app.command
-async def login(target: str, /) -> None:
+async def login(
+    target: str,
+    /,
+    *,
+    scope: Annotated[str | None, Parameter(show_default=False)] = None,
+    client_id: Annotated[str | None, Parameter(show_default=False)] = None,
+    client_secret: Annotated[str | None, Parameter(env_var="MCPRELAY_CLIENT_SECRET", show_default=False)] = None,
+    port: Annotated[int, Parameter(show_default=False)] = 0,
+    paste: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+) -> None:
     """Log in at a server that asks for authorization, and keep the token.
 
     Args:
         target: Its URL, or its name in mcprelay.toml.
+        scope: Scopes to ask for beside those that the server wants, with spaces between them.
+        client_id: A client that you registered by hand, for a server that registers none by itself.
+        client_secret: Its secret, where it has one. In the environment it is seen by fewer than on the command line.
+        port: The PORT of the redirect URI http://127.0.0.1:PORT/callback that it was registered with; any without it.
+        paste: Open no browser here: show the address, and read the one that a browser elsewhere ends at.
     """
     from mcprelay.cli import account
 
-    await account.login(target)
+    await account.login(target, scope=scope, client_id=client_id, client_secret=client_secret, port=port, paste=paste)
 
 
 @app.command

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from mcprelay.cli.account import advised
 from mcprelay.cli.show import SPEAKER
 from mcprelay.errors import ConfigurationError
 
@@ -40,6 +41,8 @@ def open_client(target: str, options: Options, **handlers: Any) -> Client:
     from mcprelay.client import Client
 
     what, extra = _meaning(target, options)
+    if isinstance(what, str):
+        extra["auth"] = advised(extra["auth"], target=target, url=what, headers=extra["headers"] or ())
     given: dict[str, Any] = {"revision": options.revision, **extra, **handlers}
     if options.timeout is not None:
         given["request_timeout"] = given["connect_timeout"] = options.timeout
