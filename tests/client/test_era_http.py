@@ -473,3 +473,26 @@ async def test_a_notification_is_sent_in_the_session():
         await client.notify("notifications/roots/list_changed")
         assert http.exchanges[-1].message == {"jsonrpc": "2.0", "method": "notifications/roots/list_changed"}
         assert http.exchanges[-1].headers["mcp-session-id"] == "s1"
+
+
+async def test_an_answer_without_a_result_type_is_complete_but_says_nothing_of_the_server():
+    """An older server that needs no session answers a request of the newest era as it is (schema, "Result")."""
+
+    async def respond(exchange):
+        content = {"content": [{"type": "text", "text": "ok"}], "structuredContent": {"resultType": "of the tool"}}
+        await exchange.result(content)
+
+    async with ScriptedHttp(respond) as http, fresh(http.url) as client:
+        assert (await client.call_tool("x")).text == "ok"
+        assert client.server.revision is None
+        assert (await client.call_tool("x")).text == "ok"
+        assert http.methods == ["tools/call", "tools/call"]
+
+
+async def test_an_answer_with_a_result_type_settles_what_the_server_speaks():
+    async def respond(exchange):
+        await exchange.result({"resultType": "complete", "content": []})
+
+    async with ScriptedHttp(respond) as http, fresh(http.url) as client:
+        await client.call_tool("x")
+        assert client.server.revision == MODERN

@@ -88,8 +88,13 @@ def test_a_second_loop_is_an_immediate_error_that_says_what_to_do(kind):
                 await use()
 
     asyncio.run(elsewhere())
+
+    async def here():
+        async with client:  # closed there, so it may be opened here
+            pass
+
     loop.run_until_complete(client.aclose())
-    asyncio.run(client.connect())  # closed there, so it may be opened here
+    asyncio.run(here())
     loop.close()
 
 

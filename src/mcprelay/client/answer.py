@@ -72,6 +72,10 @@ class _LenientPrompt(Struct):
     meta: dict[str, Any] | None = field(default=None, name="_meta")
 
 
+class _Type(Struct, rename="camel"):
+    result_type: Any | UnsetType = UNSET
+
+
 class _Kind(Struct):
     type: str
 
@@ -82,7 +86,16 @@ _decode_lenient_tool = msgspec.json.Decoder(_LenientTool).decode
 _decode_prompt = msgspec.json.Decoder(GetPromptResult).decode
 _decode_lenient_prompt = msgspec.json.Decoder(_LenientPrompt).decode
 _decode_block = msgspec.json.Decoder(ContentBlock).decode
+_decode_type = msgspec.json.Decoder(_Type).decode
 _decode_kind = msgspec.json.Decoder(_Kind).decode
+
+
+def is_typed(result: Raw) -> bool:
+    """Whether a result says of what kind it is, as every result of the stateless era does."""
+    try:
+        return _decode_type(result).result_type is not UNSET
+    except msgspec.DecodeError:
+        return False
 
 
 def tool_answer(result: Raw) -> ToolAnswer | Asked:

@@ -26,6 +26,7 @@ class Call(Struct, eq=False):
         deadline: Until when the answer must be here, on the loop's clock; None is for ever.
         wait: How long to wait after each progress message, at most until `limit`; None where progress changes nothing.
         limit: The absolute maximum that progress does not move.
+        bound: The setting or argument that `deadline` comes from, and its seconds; None where it was given as a time.
         patient: Whether `deadline` is a default, which stands still while the server waits for an answer of ours.
         retry: When it may be sent again after a failure, or None.
         idempotent: Whether the caller says that carrying it out twice does no harm.
@@ -48,6 +49,7 @@ class Call(Struct, eq=False):
     members: bytes = b""
     name: str | None = None
     deadline: float | None = None
+    bound: tuple[str, float] | None = None
     patient: bool = False
     meta: bytes = b""
     arguments: bytes = b"{}"

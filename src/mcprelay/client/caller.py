@@ -98,6 +98,9 @@ class Caller:
         if timeout is None and deadline is None:
             call.patient = True
             timeout = self.settings.request_timeout
+            call.bound = ("request_timeout", timeout)
+        else:
+            call.bound = None if timeout is None else ("timeout", timeout)
         if timeout is None or deadline is None:
             limit = deadline if timeout is None else asyncio.get_running_loop().time() + timeout
         else:
@@ -185,12 +188,19 @@ class Caller:
             if number >= self.settings.input_rounds:
                 raise self._over(call, "input_rounds", self.settings.input_rounds, "the number of rounds of questions")
             if not answer.requests:
-                await asyncio.sleep(min(_STATE_PAUSE * 2**number, _STATE_PAUSE_MOST))
+                await self._pause(call, min(_STATE_PAUSE * 2**number, _STATE_PAUSE_MOST))
             call = self.again(call, await self._answers(call, answer.requests), answer.state)
             answer = self.read(call, await self._sent(call, mend), read)
             number += 1
         await self._heard(call)
         return answer, call
+
+    async def _pause(self, call: Call, seconds: float) -> None:
+        """Wait before the server is asked again (mrtr, "Basic Workflow"), as far as there is time."""
+        left = _left(call)
+        await asyncio.sleep(seconds if left is None else min(seconds, left))
+        if left is not None and left <= seconds:
+            raise failure.expired(call, Evidence.MAYBE_SENT)
 
     def _over(
         self, call: Call, limit: str, allowed: float, what: str, actual: float | None = None
@@ -225,7 +235,7 @@ class Caller:
             raise failure.invalid(call, f"the result is not what it should be: {error}", bytes(result)) from error
 
     def _check(self, call: Call, asked: Asked) -> None:
-        """A question of a kind that was not declared is not one (mrtr, "Server Requirements"), and a round is bounded."""
+        """A round is bounded, and a question of an undeclared kind is not one (mrtr, "Server Requirements")."""
         most = self.settings.input_requests
         if len(asked.requests) > most:
             raise self._over(call, "input_requests", most, "the number of questions in one round", len(asked.requests))
@@ -254,10 +264,7 @@ class Caller:
             for key, request in requests.items()
         }
         try:
-            left = None
-            if call.deadline is not None and not call.patient:
-                left = max(0.0, call.deadline - asyncio.get_running_loop().time())
-            _, late = await asyncio.wait(tasks.values(), timeout=left, return_when=asyncio.FIRST_EXCEPTION)
+            _, late = await asyncio.wait(tasks.values(), timeout=_left(call), return_when=asyncio.FIRST_EXCEPTION)
             for key, task in tasks.items():
                 if task.cancelled():
                     method = requests[key].method
@@ -308,6 +315,13 @@ class Caller:
             return go_on(self.again(call, answers, asked.state, timeout, deadline))
 
         return InputRequired(asked.requests, answered)
+
+
+def _left(call: Call) -> float | None:
+    """Seconds that a caller's own deadline leaves; a default one begins again with each round."""
+    if call.deadline is None or call.patient:
+        return None
+    return max(0.0, call.deadline - asyncio.get_running_loop().time())
 
 
 def _drop(call: Call) -> None:

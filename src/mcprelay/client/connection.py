@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mcprelay.client import failure
 from mcprelay.client.deadline import is_cancelled
@@ -29,11 +29,18 @@ class Connection:
         self._opening: asyncio.Task[Link] | None = None
         self._waiting = 0
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._leaving: set[asyncio.Future[Any]] = set()
         party.met = self._met
+        party.leaving = self._leaves
 
     def _met(self, era: Era) -> None:
         if self.target.key is not None:
             self._memory.keep(self.target.key, era)
+
+    def _leaves(self, ending: asyncio.Future[Any]) -> None:
+        """What failed to connect is being ended beside the calls; `close`, and the next attempt, wait for it."""
+        self._leaving.add(ending)
+        ending.add_done_callback(self._leaving.discard)
 
     @property
     def current(self) -> Link | None:
@@ -52,6 +59,7 @@ class Connection:
             raise LocalFault(_ANOTHER_LOOP)
         if self._loop is not loop:
             self._link = self._opening = None
+            self._leaving.clear()
             self._loop = loop
         if self._link is None or not self._link.alive:
             await self._opened(None)
@@ -93,12 +101,13 @@ class Connection:
         except asyncio.CancelledError:
             if opening.cancelled() and not is_cancelled():
                 raise failure.unconnected(call, "the client was closed while it connected") from None
-            await self._give_up(opening)
+            if self._give_up(opening):
+                await asyncio.wait([opening])
             raise
         except TimeoutError as error:
             if not limit.expired():
                 raise failure.unconnected(call, str(error)) from error
-            await self._give_up(opening)
+            self._give_up(opening)  # its end is not waited for: the deadline is over
             raise failure.expired(call, Evidence.NOT_SENT) from None
         except CallFailed as error:
             if error.evidence is Evidence.ANSWERED or (call is None and isinstance(error, ConnectFailed)):
@@ -108,12 +117,19 @@ class Connection:
         finally:
             self._waiting -= 1
 
-    async def _give_up(self, opening: asyncio.Task[Link]) -> None:
-        if self._waiting == 1 and not opening.done():
-            opening.cancel()
-            await asyncio.wait([opening])
+    def _give_up(self, opening: asyncio.Task[Link]) -> bool:
+        """End the making of a link, unless somebody else waits for it, and say whether it is being ended."""
+        if self._waiting > 1 or opening.done():
+            return False
+        if self._opening is opening:
+            self._opening = None
+        opening.cancel()
+        self._leaves(opening)
+        return True
 
     async def _make(self) -> Link:
+        if self._leaving:
+            await asyncio.wait(self._leaving)
         old = self._link
         if old is not None:
             if not self.target.reopens:
@@ -135,7 +151,9 @@ class Connection:
             raise LocalFault(_ANOTHER_LOOP)
         if opening is not None and not opening.done():
             opening.cancel()
-            await asyncio.wait([opening])
+            self._leaves(opening)
+        if self._leaving:
+            await asyncio.wait(self._leaving)
         late, self._link = self._link, None  # made while it was being cancelled
         for one in (link, late):
             if one is not None:

@@ -20,6 +20,7 @@ from mcprelay.errors import (
     ResponseInvalid,
     RevisionUnsupported,
 )
+from mcprelay.wire.field import shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -60,8 +61,10 @@ def what(call: Call | None) -> str:
 
 
 def expired(call: Call | None, evidence: Evidence) -> DeadlineExceeded:
-    """The deadline passed."""
-    reason = f"{what(call)}: the deadline passed before the answer{_advice(call, evidence)}"
+    """The deadline passed: which, and how long it was."""
+    bound = None if call is None else call.bound
+    within = "before its deadline" if bound is None else f"within {bound[0]}={bound[1]:.6g} seconds"
+    reason = f"{what(call)}: no answer came {within}{_advice(call, evidence)}"
     return DeadlineExceeded(reason, evidence=evidence, **known(call))
 
 
@@ -83,6 +86,15 @@ def lost(call: Call | None, evidence: Evidence, reason: str, **process: Any) -> 
 def unconnected(call: Call | None, reason: str, **process: Any) -> ConnectFailed:
     """There is no connection, so nothing was sent."""
     return ConnectFailed(f"{what(call)}: {reason}", evidence=Evidence.NOT_SENT, **known(call), **process)
+
+
+def tell_of_server(error: CallFailed, noise: bytes, *, exit_code: int | None, stderr: str) -> None:
+    """Add to a greeting that failed what the server said in place of an answer, and what is known of its process."""
+    if error.evidence is not Evidence.ANSWERED:
+        error.exit_code, error.stderr = exit_code, stderr
+        if noise:
+            said = shown(text_of(noise))
+            error.args = (f"{error}; what the server said is not the protocol: {said}. Is it an MCP server?",)
 
 
 def too_many(call: Call, limit: str, allowed: int) -> CallLimitExceeded:

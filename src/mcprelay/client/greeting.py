@@ -1,7 +1,7 @@
 """How a client over a channel finds out what its server is, before any call (stdio, "Backward Compatibility").
 
 It asks `server/discover`. Any answer that is not of the newest era means a handshake; silence means that `initialize`
-is sent too, and what is answered first counts.
+is sent too, and what is answered first counts. All of it together has until `Line.due`.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ async def _probe(line: Line, modern: Revision, legacy: Revision | None) -> Next:
     try:
         if legacy is None:
             return await asking
-        await asyncio.wait([asking], timeout=line.settings.probe_timeout)
+        patience = min(line.settings.probe_timeout, line.due - line.loop.time())
+        await asyncio.wait([asking], timeout=max(0.0, patience))
         if asking.done():
             return asking.result()
         greeting = line.loop.create_task(_shake_hands(line, legacy))
@@ -79,7 +80,7 @@ async def _first_answer(asking: asyncio.Task[Next], greeting: asyncio.Task[None]
 
 
 async def _discover(line: Line, revision: Revision, *, repeated: bool = False) -> Next:
-    call = Call(handshake.DISCOVER, deadline=line.loop.time() + line.settings.connect_timeout)
+    call = handshake.discover_call(line.party, deadline=line.due)
     try:
         result = await line.ask(call, revision)
     except ResponseInvalid:
@@ -97,8 +98,7 @@ async def _discover(line: Line, revision: Revision, *, repeated: bool = False) -
 
 
 async def _shake_hands(line: Line, revision: Revision) -> None:
-    deadline = line.loop.time() + line.settings.connect_timeout
-    call = handshake.initialize_call(line.party, revision, deadline=deadline)
+    call = handshake.initialize_call(line.party, revision, deadline=line.due)
     result = await line.ask(call, revision)
     agreed = handshake.agree(line, result, call)
     line.peer.batches = agreed.has(Feature.BATCH)

@@ -40,6 +40,11 @@ _decode_meta = msgspec.json.Decoder(_Info).decode
 _decode_implementation = msgspec.json.Decoder(Implementation).decode
 
 
+def discover_call(party: Party, *, deadline: float) -> Call:
+    """The `server/discover` request of a client that does not know its server."""
+    return Call(DISCOVER, deadline=deadline, bound=("connect_timeout", party.settings.connect_timeout))
+
+
 def initialize_call(party: Party, revision: Revision, *, deadline: float) -> Call:
     """The `initialize` request that proposes a revision."""
     params = {
@@ -47,7 +52,8 @@ def initialize_call(party: Party, revision: Revision, *, deadline: float) -> Cal
         "capabilities": party.capabilities(revision),
         "clientInfo": revision.shape(party.info),
     }
-    return Call(INITIALIZE, _encode(params)[1:-1], deadline=deadline, patient=True)
+    bound = ("connect_timeout", party.settings.connect_timeout)
+    return Call(INITIALIZE, _encode(params)[1:-1], deadline=deadline, bound=bound, patient=True)
 
 
 def agree(link: Link, result: Raw, call: Call) -> Revision:
@@ -128,5 +134,6 @@ def set_level(party: Party, link: Link) -> Call | None:
     if party.on_log is None or capabilities is None or capabilities.logging is None:
         return None
     params: dict[str, Any] = {"level": party.log_level or "info"}
-    deadline = link.loop.time() + link.settings.request_timeout
-    return Call("logging/setLevel", _encode(params)[1:-1], deadline=deadline)
+    timeout = link.settings.request_timeout
+    bound = ("request_timeout", timeout)
+    return Call("logging/setLevel", _encode(params)[1:-1], deadline=link.loop.time() + timeout, bound=bound)

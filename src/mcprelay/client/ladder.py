@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 from msgspec import Raw
 
 from mcprelay.client import failure, handshake
-from mcprelay.client.call import Call
+from mcprelay.client.answer import is_typed
 from mcprelay.core import probe
 from mcprelay.core.probe import Next, Step
-from mcprelay.errors import HttpError, RemoteError
+from mcprelay.errors import CallFailed, HttpError, RemoteError
 from mcprelay.revisions import Era
 
 if TYPE_CHECKING:
+    from mcprelay.client.call import Call
     from mcprelay.client.courier import Refusal
     from mcprelay.client.web import Web
     from mcprelay.revisions import Revision
@@ -33,8 +34,9 @@ async def climb(web: Web, call: Call) -> Raw:
         return await _after_handshake(web, call, legacy)
     answer = await web.post(call, modern)
     if isinstance(answer, Raw):
-        # An older server without sessions may answer all the same; it does not say what kind its results are.
-        if web.revision is None and b'"resultType"' in bytes(answer):
+        # An older server without sessions may answer all the same. Its result counts as complete (schema, "Result"),
+        # but says nothing of what the server speaks, so the next call finds out anew.
+        if web.revision is None and is_typed(answer):
             handshake.speak(web, modern)
         return answer
     return await _judge(web, call, modern, answer)
@@ -59,8 +61,12 @@ async def reconsider(web: Web, call: Call, revision: Revision, refusal: Refusal)
 async def _judge(web: Web, call: Call, sent: Revision, refusal: Refusal, *, repeated: bool = False) -> Raw:
     """The ladder: what a refusal says about the server, and what follows for the call."""
     step = _read(web, call, sent, refusal, repeated=repeated)
+    due = web.due()
     if step.step is Step.ASK:
-        step = await _ask(web, sent)
+        try:
+            step = await _ask(web, call, sent, due)
+        except CallFailed as error:  # the call itself was answered, and that is what counts
+            raise web.failed(call, refusal) from error
         if step.step is Step.SPEAK:
             handshake.speak(web, step.revision or sent)
             raise web.failed(call, refusal)
@@ -71,7 +77,7 @@ async def _judge(web: Web, call: Call, sent: Revision, refusal: Refusal, *, repe
             return answer
         return await _judge(web, call, step.revision, answer, repeated=True)
     if step.step is Step.HANDSHAKE and step.revision is not None:
-        return await _fall_back(web, call, step.revision, refusal)
+        return await _fall_back(web, call, step.revision, refusal, due)
     if step.step is Step.UNSUPPORTED:
         raise failure.unsupported(call, step.supported, [revision.name for revision in web.party.offered])
     if refusal.error is not None and probe.is_modern(refusal.error, refusal.status):
@@ -89,24 +95,29 @@ def _read(web: Web, call: Call, sent: Revision, refusal: Refusal, *, repeated: b
     )
 
 
-async def _ask(web: Web, sent: Revision) -> Next:
-    """Ask `server/discover` which era the server is of."""
-    call = Call(handshake.DISCOVER, deadline=web.loop.time() + web.settings.connect_timeout)
-    answer = await web.post(call, sent)
+async def _ask(web: Web, call: Call, sent: Revision, due: float) -> Next:
+    """Ask `server/discover` which era the server is of, as long as a connection and the call may take."""
+    if call.deadline is not None and not call.patient:
+        due = min(due, call.deadline)
+    asking = handshake.discover_call(web.party, deadline=due)
+    answer = await web.post(asking, sent)
     if isinstance(answer, Raw):
-        return handshake.discovered(web, answer, call)
-    return _read(web, call, sent, answer, repeated=True)
+        return handshake.discovered(web, answer, asking)
+    return _read(web, asking, sent, answer, repeated=True)
 
 
-async def _fall_back(web: Web, call: Call, legacy: Revision, refusal: Refusal) -> Raw:
+async def _fall_back(web: Web, call: Call, legacy: Revision, refusal: Refusal, due: float) -> Raw:
     """The server seems to be of the older era. If it turns out to be of none, the first refusal is what counts."""
     try:
         if not _in_session(web):  # another call may have been here in the meantime
-            await web.join(call, legacy)
+            await web.join(call, legacy, due=due)
     except (RemoteError, HttpError) as error:
         if isinstance(error, HttpError) and error.status in (401, 403):
             raise
         raise web.failed(call, refusal, hint=f" (and no handshake: {error})") from error
+    except CallFailed as error:
+        failure.note_sent(error, before=refusal.error is not None and probe.may_have_run(refusal.error))
+        raise
     if refusal.error is not None and probe.may_have_run(refusal.error):
         raise web.failed(call, refusal)
     return await web.call(call)

@@ -15,7 +15,7 @@ from msgspec import Raw
 from mcprelay.client import failure, greeting
 from mcprelay.client.call import Call
 from mcprelay.client.link import Link
-from mcprelay.core.peer import Garbled, Lost, Refused, Replied
+from mcprelay.core.peer import Garbled, Lost, Refused, Rejected, Replied
 from mcprelay.errors import CallFailed, Evidence, LimitExceeded, NotSent
 from mcprelay.revisions import Era
 from mcprelay.wire import jsonrpc
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 _HASTY = ("attach", "send_nowait", "room", "congested", "handed", "lost")
 """What a channel may have beyond the port (see `mcprelay.stdio.LineChannel`): then no task stands between it and us."""
 
+_NOISE = 200
+
 
 class Line(Link):
     """The link over a channel.
@@ -40,11 +42,18 @@ class Line(Link):
         channel: The other side.
         party: Who we are.
         remembered: The era that the server is known to be of, or None.
-        silent: Whether it is known not to answer `server/discover`.
+        due: Until when the connection must stand, on the loop's clock; `connect_timeout` from now when left out.
+
+    Attributes:
+        noise: The beginning of what the server said first that is not the protocol: a banner, most often.
     """
 
-    def __init__(self, channel: Channel, party: Party, *, remembered: Era | None = None) -> None:
+    def __init__(
+        self, channel: Channel, party: Party, *, remembered: Era | None = None, due: float | None = None
+    ) -> None:
         super().__init__(party)
+        self.due = self.loop.time() + party.settings.connect_timeout if due is None else due
+        self.noise = b""
         self.channel = channel
         self.remembered = remembered
         self._outbox: deque[tuple[Pending | None, bytes]] = deque()
@@ -72,9 +81,22 @@ class Line(Link):
             channel.attach(self._arrived)
         try:
             await greeting.agree(self)
+        except CallFailed as error:
+            await self._leave()
+            failure.tell_of_server(error, self.noise, **self.process())
+            raise
         except BaseException:
             await self.aclose()
             raise
+
+    async def _leave(self) -> None:
+        """End a connection that did not come about. That is not waited for beyond the time that connecting had."""
+        try:
+            async with asyncio.timeout_at(self.due):
+                await self.aclose()
+        except TimeoutError:
+            if self._closing is not None:
+                self.party.leaving(self._closing)
 
     # --- calling
 
@@ -82,7 +104,7 @@ class Line(Link):
         """See `Link`."""
         revision = self.revision
         if not self.alive or revision is None:
-            raise failure.lost(call, Evidence.NOT_SENT, self._reason, **self._process())
+            raise failure.lost(call, Evidence.NOT_SENT, self._reason, **self.process())
         return self.ask(call, revision)
 
     async def ask(self, call: Call, revision: Revision) -> Raw:
@@ -92,7 +114,7 @@ class Line(Link):
             CallFailed: There is none.
         """
         if not self.alive:
-            raise failure.lost(call, Evidence.NOT_SENT, self._reason, **self._process())
+            raise failure.lost(call, Evidence.NOT_SENT, self._reason, **self.process())
         pending = self.owe(call)
         call.future = future = self.loop.create_future()
         call.evidence = Evidence.NOT_SENT
@@ -209,7 +231,7 @@ class Line(Link):
         if pending is not None and self.peer.pending.pop(pending.id, None) is not None:
             pending.evidence = Evidence.NOT_SENT
             call: Call = pending.slot
-            self._fail(call, failure.lost(call, Evidence.NOT_SENT, str(error), **self._process()))
+            self._fail(call, failure.lost(call, Evidence.NOT_SENT, str(error), **self.process()))
 
     def _evidence(self, pending: Pending) -> Evidence:
         """What is known of a request: one that a broken channel still holds will never leave."""
@@ -274,6 +296,8 @@ class Line(Link):
             error = failure.garbled(call, event.error, data) if garbled else failure.remote(call, event.error)
             self._fail(call, error)
         else:
+            if isinstance(event, Rejected) and not self.noise:
+                self.noise = data[:_NOISE]
             self.heard(event)
 
     def _oversized(self, error: LimitExceeded) -> None:
@@ -290,7 +314,7 @@ class Line(Link):
         code = getattr(self.channel, "exit_code", None)
         return "the server closed the connection" if code is None else f"the server's process exited with code {code}"
 
-    def _process(self) -> dict[str, Any]:
+    def process(self) -> dict[str, Any]:
         """What is known of the server's process, where there is one."""
         channel = self.channel
         return {
@@ -307,7 +331,7 @@ class Line(Link):
         await self.aclose()
 
     def _settle_all(self) -> None:
-        process = self._process()
+        process = self.process()
         for event in self.peer.lost():
             if isinstance(event, Lost):
                 call: Call = event.pending.slot

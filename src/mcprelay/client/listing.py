@@ -98,7 +98,7 @@ _decode_page = msgspec.json.Decoder(Page).decode
 _decode_name = msgspec.json.Decoder(dict[str, Any]).decode
 
 
-class _CursorRefused(Exception):  # noqa: N818 - it never leaves this module
+class _CursorRefused(Exception):
     """The server does not know a cursor any more (utilities/caching, "Interaction with Pagination")."""
 
 

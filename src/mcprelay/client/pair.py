@@ -40,8 +40,8 @@ class PairChannel:
         self._reader: asyncio.Task[None] | None = None
 
     @classmethod
-    async def open(cls, url: str, courier: Courier, *, settings: Settings) -> PairChannel:
-        """Open the stream and wait for the address.
+    async def open(cls, url: str, courier: Courier, *, settings: Settings, due: float) -> PairChannel:
+        """Open the stream and wait for the address, until `due`.
 
         Raises:
             CallFailed: There is no such stream here.
@@ -50,13 +50,15 @@ class PairChannel:
         channel._reader = channel._loop.create_task(channel._read())
         waiting: list[asyncio.Future[Any]] = [channel._endpoint, channel._reader]
         try:
-            async with asyncio.timeout(settings.connect_timeout):
+            async with asyncio.timeout_at(due):
                 await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
             if channel._endpoint.done():
                 channel._dialer = Dialer(channel._endpoint.result())
                 return channel
         except TimeoutError:
-            channel._broken = failure.unconnected(None, "the server sent no endpoint event in time")
+            channel._broken = failure.unconnected(
+                None, f"no endpoint event came within connect_timeout={settings.connect_timeout:g} seconds"
+            )
         except BaseException:
             await channel.aclose()
             raise

@@ -11,6 +11,7 @@ from mcprelay.types import ClientCapabilities
 from mcprelay.wire.params import CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Callable, Sequence
 
     from mcprelay.client.handler import Handlers
@@ -34,6 +35,7 @@ class Party:
         log_level: From which level on, in the handshake era.
         changed: Told of each change notice: its method, and the URI where it has one.
         met: Told of the era that the server turned out to be of.
+        leaving: Told of a connection that failed, and whose end nobody waited for.
     """
 
     def __init__(
@@ -56,6 +58,7 @@ class Party:
         self.on_log = on_log
         self.log_level: LogLevel | None = log_level
         self.met: Callable[[Era], None] = _ignore
+        self.leaving: Callable[[asyncio.Future[None]], None] = _ignore
         self._capabilities = capabilities
         self._preambles: dict[str, bytes] = {}
 
@@ -93,5 +96,5 @@ class Party:
         return shaped
 
 
-def _ignore(era: Era) -> None:
+def _ignore(_: object) -> None:
     """Nobody wants to know."""

@@ -5,6 +5,7 @@ Each knows how to make a fresh link, and whether it can make another one after t
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import os
 from typing import TYPE_CHECKING, Any, Protocol
@@ -122,22 +123,23 @@ class Command:
         self.name = command[0]
 
     async def open(self, party: Party, memory: Memory) -> Link:
-        """See `Target`. A server that a probe ends is started again and greeted in the older way."""
+        """See `Target`. A server that a probe ends is started again and greeted in the older way, in the same time."""
         remembered = memory.recall(self.key)
+        due = asyncio.get_running_loop().time() + party.settings.connect_timeout
         try:
-            return await self._open(party, remembered)
+            return await self._open(party, remembered, due)
         except ConnectionLost:
             offered = any(revision.era is Era.HANDSHAKE for revision in party.offered)
             if remembered is Era.HANDSHAKE or not offered:
                 raise
-            return await self._open(party, Era.HANDSHAKE)
+            return await self._open(party, Era.HANDSHAKE, due)
         except CallFailed:
-            if remembered is None:
+            if remembered is None or asyncio.get_running_loop().time() >= due:
                 raise
             memory.forget(self.key)
-            return await self._open(party, None)
+            return await self._open(party, None, due)
 
-    async def _open(self, party: Party, remembered: Era | None) -> Link:
+    async def _open(self, party: Party, remembered: Era | None, due: float) -> Link:
         from mcprelay.stdio import ChildChannel
 
         settings = party.settings
@@ -149,7 +151,7 @@ class Command:
             stderr=self._stderr,
             grace=settings.close_timeout,
         )
-        line = Line(channel, party, remembered=remembered)
+        line = Line(channel, party, remembered=remembered, due=due)
         await line.start()
         return line
 
@@ -189,10 +191,19 @@ class Source:
 
     async def open(self, party: Party, memory: Memory) -> Link:
         """See `Target`."""
+        due = asyncio.get_running_loop().time() + party.settings.connect_timeout
         channel = self._source.connect()
         if inspect.isawaitable(channel):
-            channel = await channel
-        line = Line(channel, party)
+            limit = asyncio.timeout_at(due)
+            try:
+                async with limit:
+                    channel = await channel
+            except TimeoutError:
+                if not limit.expired():
+                    raise
+                reason = f"connect() of {self.name!r} did not give a channel within connect_timeout="
+                raise failure.unconnected(None, f"{reason}{party.settings.connect_timeout:g} seconds") from None
+        line = Line(channel, party, due=due)
         await line.start()
         return line
 

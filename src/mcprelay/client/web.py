@@ -97,15 +97,19 @@ class Web(Link):
             return answer
         raise self.failed(call, answer)
 
-    async def join(self, call: Call, proposed: Revision) -> None:
-        """Connect, once for everybody who needs it at the same time.
+    def due(self) -> float:
+        """Until when a connection that is begun now must stand."""
+        return self.loop.time() + self.settings.connect_timeout
+
+    async def join(self, call: Call, proposed: Revision, *, due: float | None = None) -> None:
+        """Connect, once for everybody who needs it at the same time, until `due`.
 
         Raises:
             CallFailed: There is no connection, or not within the call's deadline. Nothing of the call was sent.
         """
         joint = self._joint
         if joint is None or joint.done():
-            joint = self._joint = self.loop.create_task(self._connect(proposed))
+            joint = self._joint = self.loop.create_task(self._connect(proposed, self.due() if due is None else due))
             joint.add_done_callback(_seen)
         # A default deadline stands still while a person may be asked for consent: connecting has a limit of its own.
         limit = asyncio.timeout_at(None if call.patient else call.deadline)
@@ -127,49 +131,48 @@ class Web(Link):
         if call.patient:
             call.deadline = self.loop.time() + self.settings.request_timeout
 
-    async def _connect(self, proposed: Revision) -> None:
+    async def _connect(self, proposed: Revision, due: float) -> None:
         """Shake hands, or open the HTTP+SSE pair where that is refused."""
         self.dialer.forget()
-        deadline = self.loop.time() + self.settings.connect_timeout
-        call = handshake.initialize_call(self.party, proposed, deadline=deadline)
+        call = handshake.initialize_call(self.party, proposed, deadline=due)
         reading = Reading(self, call, proposed)
         answer = await self.post(call, None, reading)
         if isinstance(answer, Refusal):
-            await self._refused(call, proposed, answer)
+            await self._refused(call, proposed, answer, due)
             return
         agreed = handshake.agree(self, answer, call)
         self.dialer.opened(agreed, reading.headers)
-        await self.tell(handshake.initialized_notice())
+        await self.tell(handshake.initialized_notice(), due=due)
         level = handshake.set_level(self.party, self)
         if level is not None:
             self.spawn(self._quietly(level))
         self._stand_again()
         self.renewed()
 
-    async def _refused(self, call: Call, proposed: Revision, refusal: Refusal) -> None:
+    async def _refused(self, call: Call, proposed: Revision, refusal: Refusal, due: float) -> None:
         step = probe.after_initialize_refused(
             refusal.error, status=refusal.status, proposed=proposed, offered=self.party.offered
         )
         if step.step is Step.HANDSHAKE and step.revision is not None:
-            await self._connect(step.revision)
+            await self._connect(step.revision, due)
         elif step.step is Step.REPEAT and step.revision is not None:
             handshake.speak(self, step.revision)
         elif step.step is Step.UNSUPPORTED:
             raise failure.unsupported(call, step.supported, [revision.name for revision in self.party.offered])
         elif step.step is Step.PAIR:
-            await self._open_pair(call, refusal)
+            await self._open_pair(call, refusal, due)
         else:
             raise self.failed(call, refusal)
 
-    async def _open_pair(self, call: Call, refusal: Refusal) -> None:
+    async def _open_pair(self, call: Call, refusal: Refusal, due: float) -> None:
         from mcprelay.client.line import Line
         from mcprelay.client.pair import PairChannel
 
         try:
-            channel = await PairChannel.open(self.dialer.url, self.courier, settings=self.settings)
+            channel = await PairChannel.open(self.dialer.url, self.courier, settings=self.settings, due=due)
         except CallFailed as error:
             raise self.failed(call, refusal, hint=f" (and no HTTP+SSE stream: {error})") from error
-        pair = Line(channel, self.party, remembered=Era.HANDSHAKE)
+        pair = Line(channel, self.party, remembered=Era.HANDSHAKE, due=due)
         await pair.start()
         self.pair, self.face, self.revision = pair, pair.face, pair.revision
 
@@ -256,8 +259,8 @@ class Web(Link):
             notice = jsonrpc.encode({"requestId": pending.id, "reason": reason})
             self.spawn(self.tell(jsonrpc.notification("notifications/cancelled", notice)))
 
-    async def tell(self, message: bytes) -> None:
-        """See `Link`. It is given as long as a connection may take."""
+    async def tell(self, message: bytes, *, due: float | None = None) -> None:
+        """See `Link`. It is given as long as a connection may take, or until `due`."""
         if not message or not self.alive:
             return
         if self.pair is not None:
@@ -265,7 +268,7 @@ class Web(Link):
             return
         request = self.dialer.post(Addressed(message), revision=self.revision)
         try:
-            async with asyncio.timeout(self.settings.connect_timeout):
+            async with asyncio.timeout_at(self.due() if due is None else due):
                 refusal = await self.courier.deliver(request, _nothing)
         except (CallFailed, TimeoutError) as error:
             logger.debug("a message to the server was lost: %s", error)
