@@ -19,7 +19,7 @@ InputT = TypeVar("InputT")
 OutputT = TypeVar("OutputT")
 
 NAME_LENGTH = 128
-_NAME_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./")
+_NAME_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.")
 
 
 class Contract(Struct, Generic[InputT, OutputT], frozen=True, kw_only=True):
@@ -60,7 +60,7 @@ def define(
     """A contract that both sides may import.
 
     Args:
-        name: 1 to 128 ASCII letters, digits and `_ - . /` (server/tools, "Tool Names").
+        name: 1 to 128 ASCII letters, digits and `_ - .` (server/tools, "Tool Names").
         input: A dataclass, TypedDict, msgspec Struct, attrs class or pydantic model: its fields are the arguments.
         output: Any type that JSON can carry. `type(None)` for a tool that returns nothing.
         title: For display.
@@ -72,7 +72,7 @@ def define(
     Raises:
         DefinitionError: The name is not one.
     """
-    _check_name(name)
+    check_tool_name(name)
     return Contract(
         name=name,
         input=input,
@@ -85,13 +85,27 @@ def define(
     )
 
 
-def _check_name(name: Any) -> None:
+def check_tool_name(name: Any, place: str = "") -> None:
+    """Whether tools may be called so. The older revisions have no rule, so the newest one's holds in all of them.
+
+    Args:
+        name: The name.
+        place: Where it is given, for the message.
+
+    Raises:
+        DefinitionError: They may not.
+    """
+    where = f" ({place})" if place else ""
     if not isinstance(name, str) or not name:
-        raise DefinitionError(f"a tool's name is a string that is not empty, not {name!r}")
+        raise DefinitionError(f"a tool's name is a string that is not empty, not {name!r}{where}")
     if len(name) > NAME_LENGTH:
-        raise DefinitionError(f"the tool name {name[:40]!r}… has {len(name)} characters; {NAME_LENGTH} are allowed")
-    bad = sorted(set(name) - _NAME_CHARACTERS)
-    if bad:
         raise DefinitionError(
-            f"the tool name {name!r} has {bad[0]!r}; a name is made of ASCII letters, digits, '_', '-', '.' and '/'"
+            f"the tool name {name[:40]!r}… has {len(name)} characters{where}, and at most {NAME_LENGTH} are allowed:"
+            " give another, name="
+        )
+    bad = next((character for character in name if character not in _NAME_CHARACTERS), None)
+    if bad is not None:
+        raise DefinitionError(
+            f"the tool name {name!r} has {bad!r} in it{where}: a name is made of ASCII letters, digits, '_', '-' and"
+            " '.'; give another, name="
         )

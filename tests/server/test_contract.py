@@ -201,6 +201,32 @@ def test_a_handler_of_another_type_is_refused():
         Server("s").handle(define("c", input=int, output=int), lambda value: value)
 
 
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("", "not empty"),
+        ("x" * 129, "has 129 characters.*at most 128"),
+        ("a/b", "has '/' in it"),
+        ("a b", "has ' ' in it"),
+        ("über", "has 'ü' in it"),
+        ("a\n", r"has '\\n' in it"),
+    ],
+)
+def test_a_contract_and_a_tool_have_one_rule_for_names(name: str, message: str):
+    with pytest.raises(DefinitionError, match=message):
+        define(name, input=Greet, output=str)
+    if name:
+        with pytest.raises(DefinitionError, match=message):
+            Server("x").add_tool(lambda: "", name=name)
+
+
+@pytest.mark.parametrize("name", ["getUser", "DATA_EXPORT_v2", "admin.tools.list", "x" * 128, "-"])
+def test_names_that_the_specification_shows_will_do(name: str):
+    server = Server("x")
+    server.handle(define(name, input=Greet, output=str), lambda _: "")
+    server.add_tool(lambda: "", name=name, replace=True)
+
+
 def test_a_name_that_is_taken_is_taken():
     server = Server("s")
     server.handle(greet, greet_user)

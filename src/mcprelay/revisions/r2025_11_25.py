@@ -60,7 +60,12 @@ REVISION = NEXT.but(
         Method(name="notifications/elicitation/complete", sender="server", params=NotificationParams, result=None),
         Method(name="notifications/progress", sender="both", params=ProgressParams, result=None),
     ),
-    codes={Fault.RESOURCE_NOT_FOUND: -32002, Fault.HEADER_MISMATCH: -32600, Fault.UNSUPPORTED_REVISION: -32602},
+    codes={
+        Fault.RESOURCE_NOT_FOUND: -32002,
+        Fault.HEADER_MISMATCH: -32600,
+        Fault.MISSING_CAPABILITY: -32602,  # as for a mode that was not declared (client/elicitation, "Error Handling")
+        Fault.UNSUPPORTED_REVISION: -32602,
+    },
     http=HttpRules(
         sessions=True,
         resumable=True,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import typing
+from threading import get_ident
 from typing import TYPE_CHECKING, Any, Generic
 
 import msgspec
@@ -26,7 +28,7 @@ from mcprelay.wire import jsonrpc
 from mcprelay.wire.params import MessageParams, ProgressParams
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Coroutine, Sequence
 
     # With a default, so that a plain `Context` is complete to a type checker. Only they need it.
     from typing_extensions import TypeVar
@@ -84,16 +86,17 @@ class Context(Generic[StateT]):
     `Context[Tenant]` where `Server(context=…)` makes a `Tenant`.
 
     `progress`, `log` and what they are made of may be called from any thread. Asking (`elicit`, `sample`, `roots`)
-    is for `async def` handlers.
+    is for `async def`: the methods that ask are awaited, and say at once where they cannot be.
     """
 
-    __slots__ = ("_call", "_interview", "_loop", "_progressed", "_server")
+    __slots__ = ("_call", "_interview", "_loop", "_progressed", "_server", "_thread")
 
     def __init__(self, call: Call, server: Server, interview: Interview | None = None) -> None:
         self._call = call
         self._server = server
         self._interview = interview
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._loop = asyncio.get_running_loop()
+        self._thread = get_ident()
         self._progressed: float | None = None
 
     # --- what was asked, and by whom
@@ -214,13 +217,15 @@ class Context(Generic[StateT]):
         self.log("error", data, logger=logger)
 
     def _notify(self, message: bytes) -> None:
-        if self._loop is None:
-            self._call.link.notify(message)
+        self._on_loop(self._call.link.notify, message)
+
+    def _on_loop(self, function: Callable[[T], object], argument: T) -> None:
+        """Call what belongs to the loop: at once on its own thread, soon from another."""
+        if get_ident() == self._thread:
+            function(argument)
             return
-        try:
-            self._loop.call_soon_threadsafe(self._call.link.notify, message)
-        except RuntimeError:  # the loop is closed: nobody listens
-            return
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody listens
+            self._loop.call_soon_threadsafe(function, argument)
 
     def close_stream(self, *, retry_ms: int = 1000) -> None:
         """Let go of the client's connection while the work goes on; the client comes back for what follows.
@@ -231,23 +236,16 @@ class Context(Generic[StateT]):
         Args:
             retry_ms: After how many milliseconds the client shall come back.
         """
-        if self._loop is None:
-            self._call.link.close_stream(retry_ms)
-            return
-        try:
-            self._loop.call_soon_threadsafe(self._call.link.close_stream, retry_ms)
-        except RuntimeError:  # the loop is closed: nobody listens
-            return
-
-    def enter_thread(self, loop: asyncio.AbstractEventLoop) -> None:
-        """From now on the handler runs in a worker thread: messages go through the loop."""
-        self._loop = loop
+        self._on_loop(self._call.link.close_stream, retry_ms)
 
     # --- asking
 
     def _ask(self) -> Interview:
-        if self._interview is None or self._loop is not None:
-            msg = "only an `async def` handler of a tool, resource or prompt can ask the client; make this one async"
+        if self._interview is None or get_ident() != self._thread:
+            msg = (
+                "only an `async def` can ask the client, in a tool, resource or prompt and in what they depend on: make"
+                " this one `async def`, and await the question"
+            )
             raise MCPRelayError(msg)
         return self._interview
 
@@ -256,12 +254,12 @@ class Context(Generic[StateT]):
         """How often the body has run for this call, 1 in the first round."""
         return 1 if self._interview is None else self._interview.state.round
 
-    async def once(self, key: str, function: Callable[[], Any]) -> Any:
+    def once(self, key: str, function: Callable[[], Any]) -> Coroutine[Any, Any, Any]:
         """Compute something in the first round and remember it in later ones (a JSON value; sync or async `function`).
 
         It is a memo and never a promise that a side effect happens once: for that, pass `idempotency_key` on.
         """
-        return await self._ask().once(key, function)
+        return self._ask().once(key, function)
 
     def idempotency_key(self, name: str = "") -> str:
         """A key for a side effect: the same in every round, and in every repeated call with the client's own key."""
@@ -275,7 +273,7 @@ class Context(Generic[StateT]):
         """What this call and its later rounds are called in logs: the client's id, or one made here."""
         return self._call.correlation_id
 
-    async def elicit(self, message: str, form: type[T], *, key: str | None = None) -> Elicited[T]:
+    def elicit(self, message: str, form: type[T], *, key: str | None = None) -> Coroutine[Any, Any, Elicited[T]]:
         """Ask the person at the client to fill in a form made from a type (client/elicitation, form mode).
 
         Args:
@@ -290,6 +288,7 @@ class Context(Generic[StateT]):
         """
         from mcprelay.server.form import form_of
 
+        interview = self._ask()
         made = form_of(form)
         params: dict[str, Any] = {"message": message, "requestedSchema": made.schema}
         if self._call.revision.has(Feature.URL_INPUT):
@@ -301,18 +300,18 @@ class Context(Generic[StateT]):
             return Elicited(answer.action, content)
 
         request = InputRequest("elicitation/create", params)
-        return await self._ask().ask(key, request, decode, {"elicitation": {"form": {}}})  # type: ignore[no-any-return]
+        return interview.ask(key, request, decode, {"elicitation": {"form": {}}})
 
-    async def elicit_url(self, message: str, url: str, *, key: str | None = None) -> Elicited[None]:
+    def elicit_url(self, message: str, url: str, *, key: str | None = None) -> Coroutine[Any, Any, Elicited[None]]:
         """Ask the person to visit an address (client/elicitation, URL mode): for secrets, payments, sign-ins."""
         request = InputRequest("elicitation/create", {"mode": "url", "message": message, "url": url})
 
         def decode(raw: Raw) -> Elicited[None]:
             return Elicited(_decode_elicit(raw).action)
 
-        return await self._ask().ask(key, request, decode, {"elicitation": {"url": {}}})  # type: ignore[no-any-return]
+        return self._ask().ask(key, request, decode, {"elicitation": {"url": {}}})
 
-    async def sample(
+    def sample(
         self,
         messages: str | Sequence[SamplingMessage | str],
         *,
@@ -325,7 +324,7 @@ class Context(Generic[StateT]):
         tool_choice: dict[str, Any] | None = None,
         metadata: dict[str, Any] | None = None,
         key: str | None = None,
-    ) -> SamplingResult:
+    ) -> Coroutine[Any, Any, SamplingResult]:
         """Ask the client's model (client/sampling). `.text` of the result is what it said.
 
         Raises:
@@ -353,9 +352,12 @@ class Context(Generic[StateT]):
         request = InputRequest(
             "sampling/createMessage", {name: item for name, item in params.items() if item is not None}
         )
-        return await self._ask().ask(key, request, _decode_sampling, capability)  # type: ignore[no-any-return]
+        return self._ask().ask(key, request, _decode_sampling, capability)
 
-    async def roots(self, *, key: str | None = None) -> tuple[Root, ...]:
+    def roots(self, *, key: str | None = None) -> Coroutine[Any, Any, tuple[Root, ...]]:
         """Ask which folders and files of the client's the server may work in (client/roots)."""
-        result = await self._ask().ask(key, InputRequest("roots/list"), _decode_roots, {"roots": {}})
-        return result.roots  # type: ignore[no-any-return]
+
+        def decode(raw: Raw) -> tuple[Root, ...]:
+            return _decode_roots(raw).roots
+
+        return self._ask().ask(key, InputRequest("roots/list"), decode, {"roots": {}})

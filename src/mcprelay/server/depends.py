@@ -13,6 +13,7 @@ import typing
 from typing import TYPE_CHECKING, Any
 
 from mcprelay.errors import DefinitionError
+from mcprelay.server.asking import refuse_asking
 from mcprelay.server.context import Context
 from mcprelay.server.shape.scope import scope_of_function
 from mcprelay.server.signature import arms
@@ -129,6 +130,8 @@ def _dependency(function: Any, path: tuple[Any, ...]) -> Provider:
         for name, kind, annotation in _parameters(function)
     )
     make = _maker(function)
+    if not isinstance(function, type):
+        refuse_asking(function, {name for name, _, need in needs if need is provide_context})
 
     async def provide(scope: Scope) -> Any:
         if function not in scope.made:

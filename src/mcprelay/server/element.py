@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-import re
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
 
+from mcprelay.contract import check_tool_name
 from mcprelay.errors import DefinitionError, ProtocolError
 from mcprelay.revisions import Fault, Feature
-from mcprelay.server.depends import provider_of
+from mcprelay.server.asking import refuse_asking
+from mcprelay.server.depends import provide_context, provider_of
 from mcprelay.server.entry import Entry
 from mcprelay.server.handler import Handler
 from mcprelay.server.messages import prompt_result
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
 ERRORS = "mcprelay.dev/errors"
 """The `_meta` key under which a tool error lists the arguments that do not fit."""
 
-_TOOL_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
-
 
 class Taken:
     """A handler as it was given, compiled: a callable, a class with `__call__`, or `(Class, "method")`.
@@ -55,6 +54,9 @@ class Taken:
         if isinstance(function, tuple):
             self._take_method(function)
         self.compiled: Compiled = compile_call(self.function, owner=self._owner, injects=injects, **options)
+        if not self.compiled.is_async:
+            asking = self.function if not isinstance(self.function, type) else self.function.__call__
+            refuse_asking(asking, {each.name for each in self.compiled.injections if each.token is provide_context})
 
     def _take_method(self, given: tuple[Any, ...]) -> None:
         if len(given) != 2 or not isinstance(given[1], str):
@@ -150,11 +152,7 @@ def tool_entry(
         output_schema=UNSET if output_schema is None else output_schema,
     )
     compiled = taken.compiled
-    if not _TOOL_NAME.fullmatch(compiled.name):
-        raise DefinitionError(
-            f"{compiled.name!r} is no name for a tool ({compiled.place}): it takes 1 to 128 characters of"
-            " A-Z a-z 0-9 _ - . Give it one with name=."
-        )
+    check_tool_name(compiled.name, compiled.place)
     hints = ToolAnnotations(
         read_only_hint=read_only,
         destructive_hint=destructive,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import inspect
 from typing import TYPE_CHECKING, Any
@@ -62,8 +61,6 @@ class Handler:
             return await self._finished(finish, await self._invoke(values, ()))
         interview = Interview(call, call.keys or self._server.state_keys)
         context: Context[Any] = Context(call, self._server, interview)
-        if not self._on_loop:
-            context.enter_thread(asyncio.get_running_loop())
 
         async def body() -> Any:
             if self._only_context:

@@ -165,12 +165,13 @@ class Plan:
             self._fields.append(field)
 
     def _field(self, parameter: inspect.Parameter, annotation: Any) -> Field:
-        shape, notes, default = self._noted(parameter, annotation)
+        annotation, notes, shape, default = self._noted(parameter, annotation)
         said = {} if notes is None else notes.keywords
         key = notes.alias if notes is not None and notes.alias else parameter.name
         factory = NODEFAULT
         if default is NODEFAULT and notes is not None:
             default, factory = notes.default, notes.default_factory
+        shape = self._walk.admitting(shape, default, annotation, self._scope)
         if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
             shape, default = Array(shape, wire=list, build=list, python=(list,)), ()
         shape = self._described(shape, said, parameter.name, key)
@@ -178,11 +179,14 @@ class Plan:
         _check_default(shape, default)
         return Field(name=parameter.name, key=key, shape=_headed(shape), default=default, default_factory=factory)
 
-    def _noted(self, parameter: inspect.Parameter, annotation: Any) -> tuple[Shape, Notes | None, Any]:
-        """The shape, what is said about it, and the default. `x: int = Field(5, ge=1)` says all three in one place."""
+    def _noted(self, parameter: inspect.Parameter, annotation: Any) -> tuple[Any, Notes | None, Shape, Any]:
+        """The annotation, what it says besides the type, the shape, and the default. `x: int = Field(5, ge=1)` says
+        all of it in one place.
+        """
         default = NODEFAULT if parameter.default is parameter.empty else parameter.default
         if not (type(default).__name__ == "FieldInfo" and type(default).__module__.startswith("pydantic")):
-            return *self._walk.noted(annotation, self._scope), default
+            shape, said = self._walk.noted(annotation, self._scope)
+            return annotation, said, shape, default
         if typing.get_origin(annotation) is not typing.Annotated:
             inner, metadata = annotation, (default,)
         else:
@@ -190,7 +194,7 @@ class Plan:
             metadata = (*others, default)
         notes = Notes().read(metadata)
         whole: Any = typing.Annotated[inner, *metadata]
-        return self._walk.with_notes(inner, notes, self._scope, annotation=whole), notes, NODEFAULT
+        return whole, notes, self._walk.with_notes(inner, notes, self._scope, annotation=whole), NODEFAULT
 
     def _described(self, shape: Shape, said: JsonSchema, name: str, key: str) -> Shape:
         """With what the docstring and the callable's `Schema` say of it, where the parameter itself says nothing."""

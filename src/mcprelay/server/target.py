@@ -94,6 +94,11 @@ def is_async(function: Any) -> bool:
     return inspect.iscoroutinefunction(_body(function))
 
 
+def inner_of(function: Any) -> Any:
+    """The function whose body runs in the end, behind wrappers, methods, partial and callable objects."""
+    return inspect.unwrap(_body(function))
+
+
 def _own_call(cls: type) -> Any:
     """The `__call__` that instances of a class have."""
     for base in cls.__mro__:

@@ -58,7 +58,8 @@ class Foreign(Shape):
         )
         if mode == "output":
             schema = _without_loose_formats(schema)
-        return _without_class_titles(schema)
+        plain: JsonSchema = _without_null_defaults(_without_class_titles(schema))
+        return plain
 
     def schema(self, to: Publisher) -> JsonSchema:
         if to.purpose == "mend":  # a model sent as a string of JSON is one; what is inside is pydantic's
@@ -213,6 +214,16 @@ def _without_class_titles(node: JsonSchema) -> JsonSchema:
     if "$defs" in node:
         plain["$defs"] = {name: _without_class_title(name, body) for name, body in node["$defs"].items()}
     return plain
+
+
+def _without_null_defaults(node: Any) -> Any:
+    """Pydantic does not hold a default against its type, and publishes null for what may not be null."""
+    if isinstance(node, list):
+        return [_without_null_defaults(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    untold = node.get("default", node) is None and isinstance(node.get("type"), str) and node["type"] != "null"
+    return {key: _without_null_defaults(value) for key, value in node.items() if not (untold and key == "default")}
 
 
 def _without_class_title(name: str, body: JsonSchema) -> JsonSchema:

@@ -12,7 +12,6 @@ reported alike, and what the user's constructor says still counts.
 from __future__ import annotations
 
 import enum
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -20,6 +19,7 @@ import msgspec
 from msgspec import NODEFAULT, Raw, Struct
 
 from mcprelay.server.shape import REFUSALS, JsonSchema, Misfit, Mode, Publisher, Reader, Shape, construct, together
+from mcprelay.server.shape.default import is_taken, plain_json
 from mcprelay.server.validator import missing, unknown
 from mcprelay.server.words import describe, expectation, quoted
 
@@ -145,9 +145,11 @@ class Record(Shape):
         schema = field.shape.schema(to)
         if to.mode == "input" and field.default is not NODEFAULT and "default" not in schema:
             try:
-                return {**schema, "default": plain_json(field.shape, field.default)}
+                default = plain_json(field.shape, field.default)
             except (TypeError, ValueError):
                 return schema  # a default that JSON cannot say is not published; it still holds
+            if is_taken(field.shape, schema, default):  # nor one that the caller could not send, such as a sentinel
+                return {**schema, "default": default}
         return schema
 
     def reader(self, mode: Mode) -> Reader:
@@ -304,21 +306,6 @@ def _explain_fields(fields: Sequence[Field], value: dict[str, Any], mode: Mode) 
             yield from (misfit.below(field.key) for misfit in field.shape.explain(value[field.key], mode))
         elif _is_required(field, mode):
             yield missing(field.key, expectation(field.shape.published(mode)))
-
-
-def plain_json(shape: Shape, value: Any) -> Any:
-    """A Python value as plain JSON values, as this shape writes it.
-
-    Raises:
-        TypeError, ValueError: It has no JSON form.
-    """
-    if value is None or type(value) in (str, int, bool):
-        return value
-    if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError(f"{value} has no JSON form")
-    write = shape.writer(careful=True)
-    data = msgspec.json.encode(value if write is None else write(value))
-    return msgspec.json.decode(data)
 
 
 def _is_required(field: Field, mode: Mode) -> bool:

@@ -191,6 +191,20 @@ class Walk:
         notes = Notes().read(metadata)
         return self.with_notes(inner, notes, scope, variables, annotation), notes
 
+    def admitting(
+        self, shape: Shape, default: Any, annotation: Any, scope: Scope, variables: Mapping[Any, Any] | None = None
+    ) -> Shape:
+        """The shape of what may also be its default: `x: int = None` takes null, as `x: int | None = None` does."""
+        if default is not None or "null" in shape.kinds:
+            return shape
+        if isinstance(annotation, (str, typing.ForwardRef)):
+            annotation = scope.resolve(annotation)
+        if typing.get_origin(annotation) is not typing.Annotated:
+            return self.shape(typing.Union[annotation, None], scope, variables)  # noqa: UP007 - known at run time only
+        inner, *metadata = typing.get_args(annotation)
+        optional: Any = typing.Annotated[typing.Union[inner, None], *metadata]  # noqa: UP007 - as above
+        return self.noted(optional, scope, variables)[0]
+
     def with_notes(
         self,
         inner: Any,
@@ -301,13 +315,14 @@ class Walk:
         annotation, optional = _unqualified(member.annotation, scope, optional=member.optional)
         try:
             shape, notes = self.noted(annotation, scope, variables)
+            default, factory = member.default, member.default_factory
+            if notes is not None and default is NODEFAULT and factory is NODEFAULT and not optional:
+                default, factory = notes.default, notes.default_factory
+            shape = self.admitting(shape, default, annotation, scope, variables)
             if description is not None and (notes is None or "description" not in notes.keywords):
                 shape = note(shape, {"description": description})
         except DefinitionError as error:
             raise DefinitionError(f"in field {member.name!r} of {scope.qualname}: {error}") from error
-        default, factory = member.default, member.default_factory
-        if notes is not None and default is NODEFAULT and factory is NODEFAULT and not optional:
-            default, factory = notes.default, notes.default_factory
         return Field(
             name=member.name,
             key=(notes.alias if notes is not None and notes.alias else member.key) or member.name,
