@@ -231,5 +231,7 @@ class Courier:
                 step, f"{shown(request.url)} gave no answer in request_timeout={self._timeout:g} seconds"
             ) from error
         except (MCPRelayError, OSError) as error:
-            reason = clean(redacted(str(error), secrets)) or type(error).__name__
-            raise StepFailed(step, f"{shown(request.url)} could not be reached: {reason}") from error
+            reason = redacted(str(error), secrets)
+            cause = error if reason == str(error) else None
+            said = f"{shown(request.url)} could not be reached: {clean(reason) or type(error).__name__}"
+        raise StepFailed(step, said) from cause  # outside, so that what quotes a secret is not its context either

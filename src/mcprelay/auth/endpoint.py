@@ -103,9 +103,10 @@ class TokenEndpoint:
             got = token.read_token(answer.body, asked=asked, now=self._settings.clock.time())
         except ValueError as error:
             said = redacted(f"{shown(answer.url)} answered {error}", answer.secrets)
-            raise StepFailed(step, said, verdict="unclear") from error
-        self._check_binding(got, key, step)
-        return got
+        else:
+            self._check_binding(got, key, step)
+            return got
+        raise StepFailed(step, said, verdict="unclear")  # without a cause, which could quote what was sent
 
     async def _forget(self, client: Registration) -> None:
         """Forget a registration that the issuer knows nothing of, unless another has taken its place by now."""
