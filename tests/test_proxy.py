@@ -261,6 +261,7 @@ CALLED = (
 )
 
 
+@pytest.mark.off_schema
 async def test_members_that_nobody_knows_pass_in_both_directions_as_they_came():
     script = Scripted(server_discover=DISCOVER, tools_list=TOOLS, tools_call=CALLED)
     front = proxy(Client(script))

@@ -236,8 +236,8 @@ async def test_a_change_notice_drops_what_it_is_about():
         assert (await client.read_resource("file:///a")).contents[0].text == "x"
         assert len(channel.sent) == sent
         channel.notify("notifications/resources/updated", {"uri": "file:///a"})
-        reading = asyncio.ensure_future(client.request("ping"))
-        channel.reply(await channel.expect("ping"), {})
+        reading = asyncio.ensure_future(client.request("x/settled"))
+        channel.reply(await channel.expect("x/settled"), {})
         await reading
         await client.read_resource("file:///b")
         assert len(channel.sent) == sent + 1
