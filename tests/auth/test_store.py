@@ -4,6 +4,7 @@ import os
 import stat
 import sys
 import types
+from typing import ClassVar
 
 import pytest
 
@@ -144,6 +145,40 @@ class KeyringError(Exception):
     pass
 
 
+async def test_the_package_keyring_is_spoken_to_as_it_is():
+    package = pytest.importorskip("keyring")
+    backend = pytest.importorskip("keyring.backend")
+
+    class InMemory(backend.KeyringBackend):
+        priority = 1
+        kept: ClassVar[dict[tuple[str, str], str]] = {}
+
+        def get_password(self, service, username):
+            return self.kept.get((service, username))
+
+        def set_password(self, service, username, password):
+            self.kept[service, username] = password
+
+        def delete_password(self, service, username):
+            del self.kept[service, username]
+
+    before = package.get_keyring()
+    package.set_keyring(InMemory())
+    try:
+        await _keeps_finds_and_forgets()
+    finally:
+        package.set_keyring(before)
+
+
+async def _keeps_finds_and_forgets() -> None:
+    store = KeyringStore("test")
+    await store.save("a", "1" * 5000)
+    assert await KeyringStore("test").load("a") == "1" * 5000
+    await store.drop("a")
+    await store.drop("a")
+    assert await store.load("a") is None
+
+
 @pytest.fixture
 def keyring(monkeypatch):
     """A keyring package that keeps passwords in a dict; `locked` makes it fail."""
@@ -154,7 +189,7 @@ def keyring(monkeypatch):
 
     def get(service, key):
         if module.locked:
-            raise KeyringError("s3cr3t")
+            raise module.locked("s3cr3t")
         return kept.get((service, key))
 
     module.get_password = get
@@ -174,8 +209,9 @@ async def test_the_keyring_keeps_finds_and_forgets(keyring):
     assert await store.load("a") is None
 
 
-async def test_a_locked_keyring_is_told_without_its_details(keyring):
-    keyring.locked = True
+@pytest.mark.parametrize("kind", [KeyringError, RuntimeError, OSError])
+async def test_a_locked_keyring_is_told_without_its_details(keyring, kind):
+    keyring.locked = kind
     with pytest.raises(ConfigurationError, match="could not be used") as caught:
         await KeyringStore().load("a")
     assert "s3cr3t" not in str(caught.value)
@@ -183,5 +219,5 @@ async def test_a_locked_keyring_is_told_without_its_details(keyring):
 
 def test_without_the_package_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "keyring", None)
-    with pytest.raises(ConfigurationError, match="pip install keyring"):
+    with pytest.raises(ConfigurationError, match=r"pip install 'mcprelay\[keyring\]'"):
         KeyringStore()

@@ -241,7 +241,10 @@ def default_path() -> Path:
 
 
 class KeyringStore:
-    """Keeps credentials in the system's keyring, through the `keyring` package.
+    """Keeps credentials in the system's keyring, through the `keyring` package (`mcprelay[keyring]`).
+
+    Some keyrings bound what one entry may hold, Windows' to 2560 bytes; an entry with a long token is told as one that
+    could not be used.
 
     Args:
         service: The name under which the keyring files them.
@@ -255,7 +258,7 @@ class KeyringStore:
             self._keyring: Any = importlib.import_module("keyring")
         except ImportError as error:
             raise ConfigurationError(
-                "KeyringStore needs the package keyring (pip install keyring); FileStore needs nothing"
+                "KeyringStore needs the package keyring (pip install 'mcprelay[keyring]'); FileStore needs nothing"
             ) from error
         self.service = service
 
@@ -283,7 +286,7 @@ class KeyringStore:
     async def _call(self, function: Callable[..., Any], *arguments: str) -> Any:
         try:
             return await asyncio.to_thread(function, self.service, *arguments)
-        except self._keyring.errors.KeyringError as error:
+        except Exception as error:  # each system's keyring fails in its own way, not by KeyringError alone
             raise ConfigurationError(
                 f"the system's keyring could not be used ({type(error).__name__}); FileStore needs none"
             ) from error
