@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import asyncio
 import functools
 import threading
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from mcprelay import Annotations, ConfigurationError, DefinitionError, Icon, Schema, Server
+from mcprelay.server.mark import tool
 from mcprelay.types import ServerCapabilities
 from tests.server.ask import call, connected, error, names, result
 
@@ -333,3 +335,78 @@ def test_revisions_are_chosen_by_name():
         Server("s", among=["1.0"])
     with pytest.raises(ConfigurationError, match="at least one"):
         Server("s", among=[])
+
+
+class Shelved:
+    @tool
+    def find(self, title: str) -> str:
+        """Find a book."""
+        return f"base {title}"
+
+    @tool
+    @staticmethod
+    def count() -> int:
+        return 1
+
+    @tool("gone")
+    def taken_away(self) -> str:
+        return ""
+
+
+class Library(Shelved):
+    taken_away = None  # type: ignore[assignment]
+
+    def find(self, title: str) -> str:
+        return f"library {title}"
+
+    @tool
+    def lend(self, title: str) -> str:
+        return f"lent {title}"
+
+
+class Named(Library):
+    @tool("search")
+    def find(self, title: str) -> str:
+        return f"named {title}"
+
+
+@pytest.mark.parametrize("made", [lambda cls: cls, lambda cls: cls()], ids=["class", "object"])
+async def test_marks_on_methods_are_inherited_also_by_what_takes_their_place(made: Any):
+    server = Server("books")
+    server.add(made(Library))
+    assert sorted(await names(server)) == ["count", "find", "lend"]
+    assert await call(server, "find", {"title": "Emma"}) == "library Emma"
+    assert await call(server, "count") == 1
+    other = Server("books")
+    other.add(made(Named))
+    assert sorted(await names(other)) == ["count", "lend", "search"]
+    assert await call(other, "search", {"title": "Emma"}) == "named Emma"
+
+
+async def test_an_abstract_base_says_what_its_subclasses_offer():
+    class Store(abc.ABC):
+        @tool
+        @abc.abstractmethod
+        def get(self, key: str) -> str: ...
+
+    class Memory(Store):
+        def get(self, key: str) -> str:
+            """Read one."""
+            return f"memory {key}"
+
+    server = Server("stores")
+    server.add(Memory)
+    assert await call(server, "get", {"key": "a"}) == "memory a"
+
+
+def test_a_mark_on_a_class_is_its_own():
+    @tool
+    class Add:
+        def __call__(self, a: int) -> int:
+            return a
+
+    class More(Add):
+        pass
+
+    with pytest.raises(DefinitionError, match="nothing about .*More.* is marked"):
+        Server("x").add(More)

@@ -1,7 +1,8 @@
 """`@tool`, `@resource(uri)`, `@prompt`: mark what a server shall find, without a server.
 
 A mark changes nothing about what it is put on. `Server.discover` finds marked functions, classes and methods; a server
-can also be given one by hand. Several marks on one thing each count.
+can also be given one by hand. Several marks on one thing each count. Given a class or an object by hand, a server takes
+inherited marks of methods too.
 """
 
 from __future__ import annotations

@@ -161,6 +161,9 @@ class Registry:
     def add(self, thing: Any, *, replace: bool = False) -> None:
         """Offer what is marked: a function, a class, an object whose methods are marked, or a module.
 
+        A mark on a method is inherited, also by a method of a subclass that takes its place (`method = None` takes it
+        away). A mark on a class is not.
+
         Raises:
             DefinitionError: Nothing about it is marked, or something cannot be offered as it is written.
         """

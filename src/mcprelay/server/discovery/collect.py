@@ -43,7 +43,7 @@ def _is(marked_in: str, file: str, module: types.ModuleType) -> bool:
 
 
 def methods_of(cls: type) -> Iterator[Marked]:
-    """The methods that are marked in the body of a class itself."""
+    """The methods that are marked in the body of a class itself. Discovery takes these: what is written in a file."""
     for name, value in list(vars(cls).items()):
         marks = marks_of(value)
         if not marks and isinstance(value, (staticmethod, classmethod)):
@@ -53,18 +53,21 @@ def methods_of(cls: type) -> Iterator[Marked]:
 
 
 def marked_in(thing: Any) -> Iterator[Marked]:
-    """What is marked about a thing: a function, a class and its methods, an object's methods, or a module's own."""
+    """What is marked about a thing: a function, a class and its methods, an object's methods, or a module's own.
+
+    A mark on a method is inherited, also by a method that takes its place: a subclass is what its bases promise. A
+    mark on a class is that class's own, since two would claim one name.
+    """
     if isinstance(thing, types.ModuleType):
         yield from elements_in(thing, getattr(thing, "__file__", None) or "")
         return
     for mark in marks_of(getattr(thing, "__func__", thing)):
         yield thing, mark
-    if isinstance(thing, type):
-        yield from methods_of(thing)
-        return
-    seen = set()
-    for cls in type(thing).__mro__:
-        for (_, name), mark in methods_of(cls):
-            if (name, mark) not in seen and getattr(type(thing), name, None) is getattr(cls, name):
-                seen.add((name, mark))
+    cls: type = thing if isinstance(thing, type) else type(thing)
+    marked: set[str] = set()
+    for base in cls.__mro__:
+        own = [(name, mark) for (_, name), mark in methods_of(base) if name not in marked]
+        marked.update(name for name, _ in own)
+        for name, mark in own:
+            if callable(getattr(cls, name, None)):  # `method = None` takes it away
                 yield (thing, name), mark
