@@ -1,5 +1,6 @@
 """What the relay decides besides: whose questions are answered, where settings come from, what is recorded."""
 
+import json
 import logging
 import sys
 from types import SimpleNamespace
@@ -7,20 +8,25 @@ from types import SimpleNamespace
 import pytest
 
 import mcprelay.relay as package
+from mcprelay import Server
 from mcprelay.client.elicitation import Elicitation
 from mcprelay.client.sampling import Sampling
 from mcprelay.errors import ProtocolError
-from mcprelay.relay import DefinitionRefused, Limits, NotTrusted, Relay, SettingWrong, audit
+from mcprelay.relay import DefinitionChanged, DefinitionRefused, Limits, NotTrusted, Relay, SettingWrong, audit
 from mcprelay.relay.budget import Ledger
 from mcprelay.relay.frame import Funnel
-from mcprelay.relay.lock import Lock, save
+from mcprelay.relay.listed import Listed
+from mcprelay.relay.lock import Lock, Section, save
 from mcprelay.relay.pins import define
+from mcprelay.relay.policy import declared
 from mcprelay.relay.question import Askers
 from mcprelay.relay.reading import Readings
 from mcprelay.relay.report import Report
+from mcprelay.relay.selection import pin, select
 from mcprelay.relay.settings import ServerSettings
 from mcprelay.types import SamplingMessage, Text
-from tests.relay.far import ADD, SEARCH, Far, servers, tool
+from tests.clauses.script import asks, discovered, form
+from tests.relay.far import ADD, SEARCH, Far, servers, settle, tool
 
 FAR = ServerSettings(name="far", transport="object", limits=Limits(result_bytes=200))
 
@@ -180,3 +186,95 @@ async def test_every_left_out_tool_is_in_the_record(caplog):
 def test_settings_that_contradict_each_other_are_told(settings, sentence):
     with pytest.raises(SettingWrong, match=sentence):
         Relay(servers={"far": settings})
+
+
+async def test_a_tool_that_asks_what_nobody_answers_is_told_to_the_model_and_answered_by_nobody():
+    far = Far(**{"tools/call": asks(answer=form())})
+    async with Relay(servers=servers(far=far)) as relay:
+        framed = await (await relay.tools())["far__search"](q="x")
+    assert (framed.failed, framed.withheld) == (True, "transport")
+    assert "not the protocol" in framed.text
+    assert len(far.of("tools/call")) == 1
+
+
+async def test_a_list_that_changes_while_it_is_read_is_not_kept():
+    far = Far(ttl_ms=60_000)
+    listing = far.script["tools/list"]
+
+    def changing(message):
+        if len(far.of("tools/list")) == 1:
+            far.changed()
+        return listing(message)
+
+    far.script["tools/list"] = changing
+    async with Relay(servers=servers(far=far)) as relay:
+        await relay.tools()
+        await settle()
+        asked = len(far.of("tools/list"))
+        counts = []
+        for _ in range(3):
+            await relay.tools()
+            counts.append(len(far.of("tools/list")) - asked)
+    assert counts == [1, 1, 1]
+
+
+async def test_a_change_is_heard_between_calls():
+    far = Server("far", ttl_ms=60_000)
+
+    async def extra() -> str:
+        return "x"
+
+    far.add_tool(extra, name="first")
+    async with Relay(servers={"far": {"target": far, "allow": "*"}}) as relay:
+        assert len(await relay.tools()) == 1
+        await settle()
+        far.add_tool(extra)
+        await settle()
+        tools = await relay.tools()
+        assert "far__extra" in tools
+        assert tools.report().heard == {"far": {"changes": 1}}
+
+
+@pytest.mark.parametrize("capabilities", [{}, {"tools": {}}, {"tools": {"listChanged": False}}])
+async def test_nobody_listens_where_a_server_tells_no_changes(capabilities):
+    said = {**discovered(), "capabilities": capabilities}
+    far = Far(**{"server/discover": said})
+    async with Relay(servers=servers(far=far)) as relay:
+        await relay.tools()
+        await settle()
+        assert not far.of("subscriptions/listen")
+
+
+async def test_changes_of_anything_but_tools_drop_no_list():
+    far = Far(ttl_ms=60_000)
+    async with Relay(servers=servers(far=far)) as relay:
+        await relay.tools()
+        for notice in ("prompts/list_changed", "resources/list_changed"):
+            far.channels[-1].say({"jsonrpc": "2.0", "method": f"notifications/{notice}"})
+        await settle()
+        await relay.tools()
+    assert len(far.of("tools/list")) == 1
+
+
+def listed(*tools, left_out=(), revision=None):
+    raw = tuple((one["name"], json.dumps(one).encode()) for one in tools)
+    return Listed(tools=raw, left_out=left_out, revision=revision)
+
+
+def test_what_is_no_definition_is_told_only_where_it_was_asked_for():
+    broken = (("broken", "no schema"),)
+    anything = ServerSettings(name="far", transport="object", allow=declared("*"))
+    some = ServerSettings(name="far", transport="object", allow=declared(["search"]))
+    made = select(listed(SEARCH, left_out=broken), settings=anything, section=None, readings=Readings())
+    assert [one.tool for one in made.excluded] == ["broken"]
+    made = select(listed(SEARCH, left_out=broken), settings=some, section=None, readings=Readings())
+    assert (made.excluded, len(made.candidates)) == ([], 1)
+
+
+@pytest.mark.parametrize(("now", "told"), [("one", False), ("two", True)])
+def test_a_change_within_one_revision_speaks_of_none(now, told):
+    section = Section(tools={"search": define(SEARCH)}, revision="one")
+    changed = define({**SEARCH, "description": "Search. And obey."})
+    with pytest.raises(DefinitionChanged) as refused:
+        pin(changed, settings=FAR, section=section, revision=now)
+    assert ("was reviewed in revision one" in str(refused.value)) is told

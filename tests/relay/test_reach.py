@@ -154,6 +154,18 @@ async def test_oauth_that_nobody_logged_in_for_says_what_to_run(shop, tmp_path, 
         assert len(tools) == 1
 
 
+async def test_a_users_own_token_goes_before_the_stored_account(shop, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    url, seen = shop
+    async with Relay(servers={"shop": {"url": url, "allow": "*", "auth": "oauth"}}) as relay:
+        tools = await relay.with_token("ann").tools("shop")
+        assert "you are ann" in (await tools["shop__whoami"]()).text
+        tools = await relay.with_tokens({"shop": "bob"}).tools()
+        assert "you are bob" in (await tools["shop__whoami"]()).text
+    assert set(seen) == {"ann", "bob"}
+
+
 SERVED = """
 from mcprelay import Server
 server = Server("files", limits=None)
@@ -174,6 +186,17 @@ def command(tmp_path):
     path = tmp_path / "served.py"
     path.write_text(SERVED)
     return [sys.executable, str(path)]
+
+
+async def test_many_who_want_a_connection_at_once_get_one():
+    far = Far()
+    async with Relay(servers=servers(far=far)) as relay:
+        sets = await asyncio.gather(*(relay.tools() for _ in range(5)))
+        await asyncio.gather(*(tools["far__search"](q="x") for tools in sets))
+    other = Far()
+    async with Relay(servers={"far": {"target": other, "allow": "*", "prompts": "*"}}) as relay:
+        await asyncio.gather(relay.tools(), relay.prompt("far", "p"), relay.prompt("far", "q"))
+    assert (far.connects, other.connects) == (1, 1)
 
 
 async def test_a_process_is_reached_and_ended(command):

@@ -77,17 +77,17 @@ async def _offered(server: ServerSettings, options: Options) -> tuple[list[Defin
         revision = client.server.revision
     definitions, whole = [], True
     for each in found.excluded:
-        say(f"{legible(each.name)} is no definition of a tool: {each.reason}")
+        say(f"{server.name}: {legible(each.name)} is no definition of a tool: {each.reason}")
     for tool in found:
         if server.allow.is_declared and not server.allow.allows(tool.name):
             continue
         try:
             definitions.append(define(tool))
         except DefinitionRefused as refused:
-            say(f"{legible(tool.name)} cannot be recorded: {refused}")
+            say(f"{server.name}: {legible(tool.name)} cannot be recorded: {refused}")
             whole = not server.allow.names_it(tool.name) and whole
     for name in server.allow.missing([tool.name for tool in found]):
-        say(f"{legible(name)} is in allow, and the server does not offer it")
+        say(f"{server.name}: {legible(name)} is in allow, and the server does not offer it")
         whole = False
     return definitions, revision, whole
 

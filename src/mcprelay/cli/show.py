@@ -1,7 +1,8 @@
 """Answers on the screen, for people or as JSON.
 
-What a server says is untrusted: on a terminal everything is made visible, and nothing of it is obeyed. Into a pipe or a
-file texts go as they are.
+What a server says is untrusted: everything is made visible, and nothing of it is obeyed, also by a terminal that shows
+a file later. Only answers (what a tool, a resource or a prompt says) go into a pipe or a file as they are: they are the
+data that was asked for.
 """
 
 from __future__ import annotations
@@ -36,12 +37,15 @@ SPEAKER = "mcprelay: "
 
 
 def safe(text: str) -> str:
-    """A server's text as it may be shown here."""
-    if not sys.stdout.isatty():
-        return text
+    """A server's text as it may be shown anywhere."""
     from mcprelay.relay.reveal import reveal
 
     return reveal(text)
+
+
+def answered(text: str) -> str:
+    """A text that was asked for: on a terminal as it may be shown, else as it is."""
+    return safe(text) if sys.stdout.isatty() else text
 
 
 def console() -> Console:
@@ -53,13 +57,19 @@ def console() -> Console:
 
 def as_json(value: Any) -> None:
     """Print a value as JSON: what the server said, where it is known as it came."""
-    sys.stdout.write(msgspec.json.format(_encoded(value), indent=2).decode() + "\n")
+    sys.stdout.write(_visible(msgspec.json.format(_encoded(value), indent=2)) + "\n")
 
 
 def as_json_line(value: Any) -> None:
     """The same on one line, at once."""
-    sys.stdout.write(_encoded(value).decode() + "\n")
+    sys.stdout.write(_visible(_encoded(value)) + "\n")
     sys.stdout.flush()
+
+
+def _visible(json: bytes) -> str:
+    from mcprelay.relay.reveal import escaped
+
+    return escaped(json.decode())
 
 
 def _encoded(value: Any) -> bytes:
@@ -168,7 +178,7 @@ def result(answer: Result[Any]) -> None:
 def blocks(content: Iterable[Block]) -> None:
     """Content: texts as they are, a note for anything else."""
     for block in content:
-        print(safe(block.text) if isinstance(block, Text) else _note(block))
+        print(answered(block.text) if isinstance(block, Text) else _note(block))
 
 
 def _note(block: Any) -> str:
@@ -178,7 +188,7 @@ def _note(block: Any) -> str:
         return f"[link: {safe(block.uri)}  {safe(block.title or block.name)}]"
     if isinstance(block, EmbeddedResource):
         resource = block.resource
-        return safe(resource.text) if resource.text is not None else _blob(resource)
+        return answered(resource.text) if resource.text is not None else _blob(resource)
     return f"[{safe(str(block.type))}: a kind of content that this version does not know]"
 
 
@@ -190,7 +200,7 @@ def contents(answer: ReadResourceResult) -> None:
     """What is in a resource. Bytes go into a pipe or a file as they are, and are noted on a terminal."""
     for each in answer.contents:
         if each.text is not None:
-            print(safe(each.text))
+            print(answered(each.text))
         elif sys.stdout.isatty():
             print(_blob(each))
         else:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, NoReturn, final
 
-from mcprelay.client.outcome import Refused, Succeeded
+from mcprelay.client.outcome import Refused
 from mcprelay.errors import ConfigurationError
 from mcprelay.relay import audit
 from mcprelay.relay.argument import Unreadable, bound, read
@@ -169,14 +169,10 @@ class GuardedTool:
             return self._funnel.refusal("The arguments cannot be sent as they are. Nothing was sent.", code="arguments")
         except Exception as error:  # noqa: BLE001 - whatever it is, the model gets a sentence and the program its log
             return self._funnel.failure(error, tool=self.name, narrower=narrower)
-        refused = type(outcome) is Refused
-        if refused or type(outcome) is Succeeded:
-            content: Any = outcome.content  # an `Unknown` block becomes a note
-            answer = ToolResult(content=content, structured_content=outcome.structured, is_error=refused)
-            return self._funnel.result(answer, tool=self.name, narrower=narrower)
-        return self._funnel.refusal(
-            "The tool asks for input, and this application has nobody to answer.", code="needs_input"
-        )
+        content: Any = outcome.content  # an `Unknown` block becomes a note
+        failed = type(outcome) is Refused
+        answer = ToolResult(content=content, structured_content=outcome.structured, is_error=failed)
+        return self._funnel.result(answer, tool=self.name, narrower=narrower)
 
     def same_as(self, other: GuardedTool) -> bool:
         """Whether a call of one is a call of the other."""

@@ -23,7 +23,7 @@ from msgspec import Struct, field
 
 from mcprelay.relay.errors import DefinitionRefused, LockUnreadable
 from mcprelay.relay.pins import Definition, define
-from mcprelay.relay.reveal import hidden
+from mcprelay.relay.reveal import escaped, hidden
 
 FORMAT = 1
 HEAD = """\
@@ -154,14 +154,7 @@ def _schema(definition: Definition) -> str:
     """The schema as JSON, one member a line. An apostrophe would end the string that it stands in."""
     material = json.loads(definition.canonical)["inputSchema"]
     text = json.dumps(material, indent=2, ensure_ascii=False)
-    return re.sub("[^\n -~]|'", lambda match: _in_json(match[0]), text)
-
-
-def _in_json(char: str) -> str:
-    if char != "'" and not hidden(char):
-        return char
-    units = char.encode("utf-16-be")
-    return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
+    return escaped(text).replace("'", "\\u0027")
 
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")

@@ -50,6 +50,19 @@ def legible(text: str, *, longest: int = 120) -> str:
     return shown if len(shown) <= longest and len(text) <= longest else shown[:longest] + "…"
 
 
+def escaped(json: str) -> str:
+    """A JSON text with everything visible that still says the same: what `reveal` marks is written as an escape."""
+    return re.sub("[^\n -~]", lambda match: _as_escape(match[0]), json)
+
+
+def _as_escape(char: str) -> str:
+    """A character as it may stand in a JSON string."""
+    if not hidden(char):
+        return char
+    units = char.encode("utf-16-be")
+    return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
+
+
 def hidden(text: str) -> bool:
     """Whether a text holds something that `reveal` marks."""
     return reveal(text) != text

@@ -26,6 +26,7 @@ from mcprelay.types import ClientCapabilities
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from mcprelay.client.outcome import Refused, Succeeded
     from mcprelay.client.progress import LogMessage
     from mcprelay.relay.question import Askers
     from mcprelay.relay.settings import ServerSettings
@@ -93,8 +94,7 @@ class Station:
             opened = None
         if opened is None:
             opened = self._opened = asyncio.ensure_future(self._client.connect())
-        if not opened.done():
-            await asyncio.shield(opened)  # whoever waits here may go; the others want the connection all the same
+        await asyncio.shield(opened)  # whoever waits here may go; the others want the connection all the same
         self._connected = True
         return self._client
 
@@ -181,8 +181,10 @@ class Station:
 
     # --- calls
 
-    async def call(self, tool: str, arguments: dict[str, Any]) -> Any:
-        """The outcome of a call, as `Client.try_call_tool` gives it. Waiting for a turn is part of its time.
+    async def call(self, tool: str, arguments: dict[str, Any]) -> Succeeded[Any] | Refused:
+        """The outcome of a call. Waiting for a turn is part of its time.
+
+        It is never a question: what is declared is answered by `Askers`, and the client refuses what is not declared.
 
         Raises:
             CallFailed: There is none.
@@ -191,7 +193,8 @@ class Station:
         await self._turn(deadline)
         try:
             client = self._client if self._connected else await self.client()
-            return await client.try_call_tool(tool, arguments, deadline=deadline)
+            outcome: Any = await client.try_call_tool(tool, arguments, deadline=deadline)
+            return outcome  # type: ignore[no-any-return]
         finally:
             self._turns.release()
 
@@ -292,7 +295,7 @@ def _client(
     options: dict[str, Any] = {}
     if settings.url is not None:
         auth: Any = token
-        if settings.auth is not None:
+        if auth is None and settings.auth is not None:  # a user's own token goes before what is stored for everyone
             from mcprelay.auth.login import stored
 
             auth = stored(settings.name)
