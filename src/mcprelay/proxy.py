@@ -27,7 +27,7 @@ from mcprelay.server import Server
 from mcprelay.server.address import Matcher
 from mcprelay.server.context import Context
 from mcprelay.server.entry import Entry
-from mcprelay.server.telemetry import onward
+from mcprelay.span import onward
 from mcprelay.types import (
     CompleteResult,
     GetPromptResult,

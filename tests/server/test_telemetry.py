@@ -12,7 +12,8 @@ from opentelemetry import metrics, trace
 from opentelemetry.metrics import NoOpMeterProvider
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, Tracer, TracerProvider
 
-from mcprelay import Context, Server, ToolError
+from mcprelay import Client, Context, Server, ToolError
+from mcprelay.revisions import NEWEST, NEWEST_HANDSHAKE
 from tests.server.ask import call, connected, error
 
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01"
@@ -205,3 +206,43 @@ asyncio.run(main())
 assert not [name for name in sys.modules if name.startswith("opentelemetry")]
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+@pytest.mark.parametrize("revision", [NEWEST.name, NEWEST_HANDSHAKE.name])
+async def test_what_a_handler_asks_of_another_server_is_in_the_same_trace(recorder: Recorder, revision: str):
+    behind = Server("behind")
+    seen: list[Any] = []
+
+    @behind.tool
+    async def look(ctx: Context) -> str:
+        seen.append(ctx.trace)
+        return "looked"
+
+    front = Server("front")
+
+    @front.tool
+    async def ask_behind() -> str:
+        async with Client(behind, revision=revision) as client:
+            span = trace.get_current_span().get_span_context()
+            await client.call_tool("look")
+            assert seen[-1].traceparent == f"00-{span.trace_id:032x}-{span.span_id:016x}-01"
+            await client.call_tool("look", meta={"traceparent": PARENT})
+            return str(seen[-1].traceparent)
+
+    async with connected(front) as client:
+        answer = await client.result("tools/call", {"name": "ask_behind", "arguments": {}}, traceparent=PARENT)
+    assert answer["structuredContent"] == PARENT, "what the caller says itself goes first"
+    front_span = next(span for span in recorder.spans if span.name == "tools/call ask_behind")
+    looks = [span for span in recorder.spans if span.name == "tools/call look"]
+    assert looks[0].parent.span_id == front_span.get_span_context().span_id
+
+
+async def test_a_client_outside_of_any_span_says_nothing_of_one():
+    server = Server("s")
+
+    @server.tool
+    async def look(ctx: Context) -> bool:
+        return "traceparent" in ctx.meta
+
+    async with Client(server) as client:
+        assert (await client.call_tool("look")).value is False

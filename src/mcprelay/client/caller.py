@@ -21,6 +21,7 @@ from mcprelay.client.progress import Hearing
 from mcprelay.client.question import InputRequired
 from mcprelay.errors import CallFailed, CallLimitExceeded, Evidence
 from mcprelay.revisions import NEWEST
+from mcprelay.span import onward
 from mcprelay.types import LogLevel
 
 if TYPE_CHECKING:
@@ -77,6 +78,8 @@ class Caller:
         """
         call = Call(method, members, name=name)
         self._time(call, timeout, deadline)
+        if carried := onward():  # the caller's span; what the caller says itself goes first
+            meta = carried | dict(meta or {})
         if meta is not None or idempotency_key is not None or correlation_id is not None:
             call.meta, call.correlation_id = encode_meta(meta, idempotency_key, correlation_id)
             call.idempotent = idempotency_key is not None

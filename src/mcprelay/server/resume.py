@@ -168,7 +168,7 @@ class Interview:
 
     def _trace(self) -> dict[str, str]:
         """Where a question to the client stands in a trace: in the present span, else where the call itself stands."""
-        from mcprelay.server.telemetry import onward
+        from mcprelay.span import onward
 
         carried = onward()
         if not carried and (trace := self.call.trace) is not None:

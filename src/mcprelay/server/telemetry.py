@@ -10,7 +10,6 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from mcprelay.server.event import Exchange, LimitHit
-from mcprelay.wire.trace import KEYS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -116,14 +115,3 @@ class _Durations:
             self._histogram.record(event.seconds, attributes)
         elif isinstance(event, LimitHit):
             self._limits.add(1, {"mcprelay.limit": event.limit})
-
-
-def onward() -> dict[str, str]:
-    """The members of `_meta` that carry the present span's context on, or nothing where there is none."""
-    if "opentelemetry.trace" not in sys.modules:
-        return {}
-    from opentelemetry import propagate
-
-    carrier: dict[str, str] = {}
-    propagate.inject(carrier)
-    return {key: value for key, value in carrier.items() if key in KEYS}
