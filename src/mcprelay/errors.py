@@ -172,6 +172,22 @@ class NotSent(MCPRelayError):
     """A `Channel` or `Sender` raises this when no byte of the message left, and nothing else does."""
 
 
+SENTENCE = 2000
+"""How long the text of a failure is at most, in characters. What is cut from it is whole in the attributes."""
+
+
+def told(text: str, *, most: int = 300) -> str:
+    """A peer's words as a part of a sentence: one line, without what could command a terminal, and not too long."""
+    line = " ".join(text[: 4 * most].split()) if "\n" in text or len(text) > most else text
+    if not line.isprintable():
+        line = "".join(char if char.isprintable() else _escaped(char) for char in line)
+    return line if len(line) <= most else f"{line[:most]}…"
+
+
+def _escaped(char: str) -> str:
+    return char.encode("unicode_escape", "backslashreplace").decode()
+
+
 def _answered(known: dict[str, Any]) -> dict[str, Any]:
     """What is known of a call whose peer answered, unless the caller knows better."""
     return {"evidence": Evidence.ANSWERED, **known}
@@ -179,9 +195,8 @@ def _answered(known: dict[str, Any]) -> dict[str, Any]:
 
 def _last_words(stderr: str) -> str:
     """The last lines of a process, for a traceback. What could command a terminal is shown as an escape."""
-    lines = stderr.rstrip().splitlines()[-5:]
-    shown = ("".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line) for line in lines)
-    return "\n    ".join(["the last lines of the server's standard error:", *shown])
+    lines = (told(line, most=1000) for line in stderr.rstrip().splitlines()[-5:])
+    return "\n    ".join(["the last lines of the server's standard error:", *lines])
 
 
 class CallFailed(MCPRelayError):
@@ -212,7 +227,8 @@ class CallFailed(MCPRelayError):
         exit_code: int | None = None,
         stderr: str = "",
     ) -> None:
-        Exception.__init__(self, message)  # a subclass that is also another kind of error has set that part up itself
+        # A subclass that is also another kind of error has set that part up itself.
+        Exception.__init__(self, told(message, most=SENTENCE))
         self.evidence = evidence
         self.method = method
         self.request_id = request_id
@@ -268,7 +284,7 @@ class RemoteError(CallFailed):
 
     Attributes:
         code: The error code.
-        message: The peer's own words: untrusted text.
+        message: The peer's own words, whole: untrusted text. `str(error)` has no more than their beginning.
         data: The error's data, or None.
     """
 
@@ -276,7 +292,8 @@ class RemoteError(CallFailed):
 
     def __init__(self, code: int, message: str, data: Any = None, **known: Any) -> None:
         method = known.get("method")
-        said = message if method is None else f"{method}: {message}"
+        words = told(message)
+        said = words if method is None else f"{method}: {words}"
         super().__init__(f"{said} (code {code})", **_answered(known))
         self.code = code
         self.message = message

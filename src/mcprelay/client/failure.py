@@ -19,6 +19,7 @@ from mcprelay.errors import (
     RemoteError,
     ResponseInvalid,
     RevisionUnsupported,
+    told,
 )
 from mcprelay.wire.field import shown
 
@@ -40,6 +41,16 @@ _ADVICE = {
     Evidence.ANSWERED: "the server had seen the request",
 }
 
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_ADVICE_FOR = {
+    404: "is there an MCP endpoint at this address?",
+    405: "is there an MCP endpoint at this address?",
+    407: "the proxy wants credentials: put them into proxy=",
+    413: "the request is longer than the server takes",
+    429: "the server wants fewer requests: try again later",
+    503: "the server is not ready: try again later",
+}
+
 
 def _advice(call: Call | None, evidence: Evidence) -> str:
     """What to do now. A greeting does nothing, so there is nothing to say about repeating it."""
@@ -57,7 +68,7 @@ def what(call: Call | None) -> str:
     """The call as a sentence names it."""
     if call is None:
         return "connecting"
-    return call.method if call.name is None else f"{call.method} {call.name!r}"
+    return call.method if call.name is None else f"{call.method} {shown(call.name)}"
 
 
 def expired(call: Call | None, evidence: Evidence) -> DeadlineExceeded:
@@ -79,13 +90,15 @@ def note_sent(error: CallFailed, *, before: bool) -> None:
 def lost(call: Call | None, evidence: Evidence, reason: str, **process: Any) -> ConnectionLost:
     """The connection ended before the answer."""
     return ConnectionLost(
-        f"{what(call)}: {reason}{_advice(call, evidence)}", evidence=evidence, **known(call), **process
+        f"{what(call)}: {told(reason)}{_advice(call, evidence)}", evidence=evidence, **known(call), **process
     )
 
 
 def unconnected(call: Call | None, reason: str, **process: Any) -> ConnectFailed:
     """There is no connection, so nothing was sent."""
-    return ConnectFailed(f"{what(call)}: {reason}", evidence=Evidence.NOT_SENT, **known(call), **process)
+    return ConnectFailed(
+        f"{what(call)}: {told(reason, most=1000)}", evidence=Evidence.NOT_SENT, **known(call), **process
+    )
 
 
 def tell_of_server(error: CallFailed, noise: bytes, *, exit_code: int | None, stderr: str) -> None:
@@ -113,7 +126,7 @@ def too_long(call: Call | None, limit: str, allowed: float) -> CallLimitExceeded
 
 def invalid(call: Call | None, reason: str, excerpt: bytes | str = b"") -> ResponseInvalid:
     """The answer is not one."""
-    return ResponseInvalid(f"{what(call)}: {reason}", excerpt=text_of(excerpt), **known(call))
+    return ResponseInvalid(f"{what(call)}: {told(reason)}", excerpt=text_of(excerpt), **known(call))
 
 
 def garbled(call: Call, error: ErrorObject, data: bytes) -> ResponseInvalid:
@@ -132,7 +145,7 @@ def remote(call: Call, error: ErrorObject) -> RemoteError:
 
 def unsupported(call: Call | None, supported: Sequence[str], offered: Sequence[str]) -> RevisionUnsupported:
     """There is no revision in common."""
-    theirs = ", ".join(supported) or "none that it names"
+    theirs = told(", ".join(supported)) or "none that it names"
     return RevisionUnsupported(
         f"{what(call)}: no protocol revision in common; the server speaks {theirs}, this client {', '.join(offered)}",
         supported=supported,
@@ -144,8 +157,10 @@ def http(call: Call | None, status: int, headers: Mapping[str, str], body: bytes
     """The answer is an HTTP status that is not success."""
     excerpt = text_of(body)
     challenges = _challenges(headers) if status in (401, 403) else ()
-    shown = f": {' '.join(excerpt.split())[:200]}" if excerpt.strip() else ""
-    sentence = f"{what(call)}: HTTP {status}{shown}{_redirect(status, headers)}{hint}"
+    said = f": {told(excerpt.strip(), most=200)}" if excerpt.strip() else ""
+    sentence = f"{what(call)}: HTTP {status}{said}{hint}"
+    if call is not None and call.method not in GREETINGS:
+        sentence += _advised(status, headers)
     facts: dict[str, Any] = {"status": status, "body": excerpt, "headers": headers, **known(call)}
     if status == 401 or challenges:
         sentence += "; give the client a token (auth=...)" if status == 401 else "; the token is not enough for this"
@@ -153,10 +168,15 @@ def http(call: Call | None, status: int, headers: Mapping[str, str], body: bytes
     return HttpError(sentence, **facts)
 
 
-def _redirect(status: int, headers: Mapping[str, str]) -> str:
-    if not 300 <= status < 400:
-        return ""
-    return f"; redirects are not followed: use the address {headers.get('location', '(none given)')!r} if you trust it"
+def _advised(status: int, headers: Mapping[str, str]) -> str:
+    """What to do about a status, where that is known."""
+    if status in _REDIRECTS:
+        where = shown(headers.get("location", "(none given)"))
+        return f"; redirects are not followed: use the address {where} if you trust it"
+    if status in (429, 503) and "retry-after" in headers:
+        return f"; it says Retry-After: {told(headers['retry-after'], most=40)}, so try again then"
+    advice = _ADVICE_FOR.get(status)
+    return "" if advice is None else f"; {advice}"
 
 
 def _challenges(headers: Mapping[str, str]) -> tuple[Any, ...]:

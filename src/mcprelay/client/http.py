@@ -8,6 +8,10 @@ compressed all the same is bounded while it is decompressed.
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
+import socket
+import ssl as tls
 import zlib
 from typing import TYPE_CHECKING, Any, Self
 
@@ -16,10 +20,9 @@ from aiohttp.payload import Payload
 from multidict import CIMultiDict
 from yarl import URL
 
-from mcprelay.errors import ConnectionLost, Evidence, LimitExceeded, NotSent
+from mcprelay.errors import ConnectionLost, Evidence, LimitExceeded, NotSent, told
 
 if TYPE_CHECKING:
-    import ssl as tls
     from collections.abc import AsyncIterator, Mapping
     from types import TracebackType
 
@@ -144,7 +147,10 @@ class HttpSender:
                 allow_redirects=False,
                 proxy=self._proxy,
             )
-        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL) as error:
+        except aiohttp.ConnectionTimeoutError as error:
+            request.evidence = Evidence.NOT_SENT
+            raise NotSent(f"no connection within connect_timeout={self._connect_timeout:g} seconds") from error
+        except (aiohttp.ClientConnectorError, aiohttp.InvalidURL) as error:
             request.evidence = Evidence.NOT_SENT
             raise NotSent(_sentence(error)) from error
         except (aiohttp.ClientError, OSError, RuntimeError, ValueError) as error:
@@ -275,9 +281,31 @@ async def _drain(response: aiohttp.ClientResponse) -> None:
 
 
 def _sentence(error: BaseException) -> str:
-    """What went wrong, in the words of whoever noticed."""
+    """What went wrong, in one line."""
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        return f"the certificate of {error.host}:{error.port} is not trusted ({told(str(error.certificate_error))})"
     if isinstance(error, aiohttp.ClientConnectorError):
-        reason = error.os_error.strerror or str(error.os_error) or type(error.os_error).__name__
-        return f"cannot connect to {error.host}:{error.port} ({reason})"
-    text = str(error).strip()
+        hint = ". Is it running?" if error.os_error.errno == errno.ECONNREFUSED else ""
+        whom = "the proxy " if isinstance(error, aiohttp.ClientProxyConnectionError) else ""
+        return f"cannot connect to {whom}{error.host}:{error.port} ({_reason(error.os_error)}){hint}"
+    if isinstance(error, aiohttp.ServerDisconnectedError):
+        return "the server closed the connection without an answer"
+    if isinstance(error, aiohttp.ClientResponseError):
+        return f"what the server sent is no HTTP ({told(error.message, most=150)})"
+    if isinstance(error, aiohttp.ClientPayloadError):
+        return f"the body ended early or is no HTTP ({told(str(error), most=150)})"
+    if isinstance(error, zlib.error):
+        return f"the body cannot be decompressed ({error})"
+    if isinstance(error, OSError) and error.errno is not None:
+        return f"the connection failed ({_reason(error)})"
+    text = told(str(error).strip())
     return text or f"the connection failed ({type(error).__name__})"
+
+
+def _reason(error: OSError) -> str:
+    """Why, in the system's words: the loop puts its own in their place."""
+    if isinstance(error, tls.SSLError):
+        return told(error.reason or str(error))
+    if isinstance(error, socket.gaierror) or error.errno is None or error.errno <= 0:
+        return told(error.strerror or str(error)) or type(error).__name__
+    return os.strerror(error.errno)

@@ -16,6 +16,7 @@ from mcprelay.client.courier import Refusal
 from mcprelay.core.dialer import Addressed, Dialer, Kind, kind_of
 from mcprelay.errors import CallFailed, Evidence, LimitExceeded, NotSent
 from mcprelay.wire import sse
+from mcprelay.wire.field import shown
 
 if TYPE_CHECKING:
     from mcprelay.client.courier import Courier
@@ -80,7 +81,9 @@ class PairChannel:
     async def _receive(self, reply: Reply) -> None:
         if kind_of(reply.status, reply.headers) is not Kind.STREAM:
             media_type = reply.headers.get("content-type", "none")
-            raise failure.invalid(None, f"a GET is answered with the content type {media_type!r}, not with a stream")
+            raise failure.invalid(
+                None, f"a GET is answered with the content type {shown(media_type)}, not with a stream"
+            )
         parser = sse.Parser(limit=self._settings.response_bytes)
         async for chunk in reply.chunks():
             for event in parser.feed(chunk):

@@ -17,6 +17,7 @@ from mcprelay.core.dialer import Kind, kind_of
 from mcprelay.core.peer import Garbled, Refused, Replied
 from mcprelay.errors import CallFailed, ConnectionLost, Evidence
 from mcprelay.wire import jsonrpc, sse
+from mcprelay.wire.field import shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -73,7 +74,7 @@ class Reading:
             return await self._read(reply)
         media_type = headers.get("content-type", "none")
         excerpt = b"" if kind is Kind.NOTHING else await reply.read(self._web.settings.response_bytes)
-        reason = f"HTTP {reply.status} with the content type {media_type!r} is no answer to a request"
+        reason = f"HTTP {reply.status} with the content type {shown(media_type)} is no answer to a request"
         self._call.evidence = Evidence.ANSWERED
         raise failure.invalid(self._call, reason, excerpt)
 

@@ -1,0 +1,162 @@
+"""Every failure reads as one bounded sentence that says what to do; what is cut from it is whole in the attributes."""
+
+import asyncio
+import contextlib
+import socket
+
+import pytest
+
+from mcprelay import CallFailed, ConnectionLost, HttpError, RemoteError, ResponseInvalid, RevisionUnsupported
+from mcprelay.client import failure
+from mcprelay.client.call import Call
+from mcprelay.errors import SENTENCE, ConnectFailed, Evidence, told
+from tests.client.peer import connected, fresh
+from tests.client.scripted_http import ScriptedHttp
+
+LONG = "word\n\x1b[31m" * 100_000
+"""What a peer says that wants to fill a screen, or to color it."""
+
+
+def is_a_sentence(error):
+    """One line that a terminal is safe from, of a length that somebody reads."""
+    text = str(error)
+    return text.isprintable() and len(text) < 1500
+
+
+@contextlib.asynccontextmanager
+async def saying(data):
+    """An address at which each request is answered with these bytes, and the connection closed."""
+
+    async def answer(reader, writer):
+        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(data)
+            await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/mcp"
+
+
+async def failure_at(url, **options):
+    """How a call there fails."""
+    async with fresh(url, **options) as client:
+        with pytest.raises(CallFailed) as caught:
+            await client.call_tool("x", timeout=30)
+    assert is_a_sentence(caught.value)
+    return caught.value
+
+
+async def test_a_servers_own_words_are_cut_in_the_text_and_whole_in_the_attribute():
+    async with connected() as (client, channel):
+        calling = asyncio.ensure_future(client.call_tool("x"))
+        channel.refuse(await channel.expect("tools/call"), -32603, LONG)
+        with pytest.raises(RemoteError) as caught:
+            await calling
+    assert is_a_sentence(caught.value)
+    assert str(caught.value).startswith(r"tools/call: word \x1b[31mword")
+    assert str(caught.value).endswith("(code -32603)")
+    assert caught.value.message == LONG
+
+
+async def test_a_long_content_type_and_a_long_body_are_cut():
+    media_type = "text/" + "x" * 4000
+
+    async def respond(exchange):
+        await exchange.reply(200, LONG.encode()[:50_000], headers={"content-type": media_type})
+
+    async with ScriptedHttp(respond) as http:
+        error = await failure_at(http.url)
+    assert type(error) is ResponseInvalid
+    assert "no answer to a request" in str(error)
+    assert len(error.excerpt) == failure.EXCERPT
+
+
+async def test_the_body_of_a_refusal_is_cut_and_what_commands_a_terminal_is_an_escape():
+    async def respond(exchange):
+        await exchange.reply(500, LONG.encode()[:50_000])
+
+    async with ScriptedHttp(respond) as http:
+        error = await failure_at(http.url)
+    assert type(error) is HttpError
+    assert r"\x1b[31m" in str(error)
+    assert error.body.startswith("word\n\x1b[31m")
+
+
+async def test_revisions_that_a_server_makes_up_do_not_make_the_text_long():
+    error = failure.unsupported(Call("x"), [LONG, "1"], ["2"])
+    assert type(error) is RevisionUnsupported
+    assert is_a_sentence(error)
+    assert error.supported == (LONG, "1")
+
+
+@pytest.mark.parametrize("name", ["n" * 100_000, "a\nb"])
+def test_a_long_name_of_a_tool_is_cut(name):
+    assert is_a_sentence(failure.expired(Call("tools/call", name=name), Evidence.MAYBE_SENT))
+
+
+def test_no_failure_is_longer_than_a_page_whoever_raises_it():
+    error = ConnectionLost(LONG, evidence=Evidence.MAYBE_SENT)
+    assert str(error).isprintable()
+    assert len(str(error)) <= SENTENCE + 1
+    assert [len(note) < 6000 for note in ConnectFailed("x", evidence=Evidence.NOT_SENT, stderr=LONG).__notes__] == [
+        True
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"), [("plain", "plain"), ("a\r\n  b", "a b"), ("\u202e\ud800", r"\u202e\ud800")]
+)
+def test_words_are_told_in_one_line_without_what_commands_a_terminal(text, shown):
+    assert told(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"", "the server closed the connection without an answer"),
+        (b"SSH-2.0-OpenSSH\r\n\r\n", "what the server sent is no HTTP"),
+        (b"HTTP/1.1 200 OK\r\nbad\x00: x\r\n\r\n", "what the server sent is no HTTP"),
+        (b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{", "the body ended early"),
+        (b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-encoding: gzip\r\n\r\nno", "be decompressed"),
+    ],
+)
+async def test_what_is_wrong_with_an_answer_is_one_line_in_plain_words(data, said):
+    async with saying(data) as url:
+        error = await failure_at(url)
+    assert type(error) is ConnectionLost
+    assert said in str(error)
+    assert "repeat it only if that does no harm" in str(error)
+
+
+async def test_where_nobody_listens_is_told_in_the_words_of_the_system_and_with_a_question():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    error = await failure_at(f"http://127.0.0.1:{port}/mcp")
+    assert str(error) == f"tools/call 'x': cannot connect to 127.0.0.1:{port} (Connection refused). Is it running?"
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "said"),
+    [
+        (302, {"location": "http://x/"}, "redirects are not followed: use the address 'http://x/' if you trust it"),
+        (429, {"retry-after": "5"}, "it says Retry-After: 5, so try again then"),
+        (429, {}, "the server wants fewer requests"),
+        (503, {}, "try again later"),
+        (413, {}, "longer than the server takes"),
+    ],
+)
+async def test_a_status_says_what_to_do(status, headers, said):
+    async with ScriptedHttp(lambda exchange: exchange.reply(status, headers=headers)) as http:
+        assert said in str(await failure_at(http.url))
+
+
+async def test_a_status_that_is_no_redirect_is_not_called_one():
+    async with saying(b"HTTP/1.1 304 Not Modified\r\n\r\n") as url:
+        assert "redirect" not in str(await failure_at(url))
+
+
+async def test_a_wrong_address_asks_once_whether_there_is_a_server():
+    async with ScriptedHttp(lambda exchange: exchange.reply(404)) as http:
+        assert str(await failure_at(http.url)).count("is there an MCP endpoint at this address?") == 1
