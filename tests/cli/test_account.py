@@ -128,7 +128,9 @@ def test_who_has_logged_in_is_let_in_until_logging_out(run, url, tmp_path):
         assert secret not in said.stderr
     let_in = run("call", url, "whoami")
     assert (let_in.returncode, let_in.stdout) == (0, "someone with a token\n")
-    run("logout", url)  # this authorization server refuses to revoke, and the token is forgotten all the same
+    left = run("logout", url)  # this authorization server refuses to revoke
+    assert left.returncode == 1
+    assert left.stderr.endswith("The token is forgotten here all the same\n")
     assert run("call", url, "whoami").returncode == 1
     assert "there was no token" in run("logout", url).stderr
 

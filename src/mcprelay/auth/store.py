@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _POSIX = os.name == "posix"
-_NOT_WAITING = os.O_NONBLOCK | os.O_CLOEXEC if _POSIX else 0
+_NOT_WAITING: int = os.O_NONBLOCK | os.O_CLOEXEC if _POSIX else getattr(os, "O_BINARY", 0)
 
 LOCK_PAUSE = 0.02
 """Seconds between two attempts at a lock."""

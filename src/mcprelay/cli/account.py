@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mcprelay.cli.show import say
-from mcprelay.errors import ConfigurationError
+from mcprelay.errors import ConfigurationError, MCPRelayError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -79,12 +79,15 @@ def _interaction(port: int, *, paste: bool) -> Interaction:
 async def logout(target: str) -> None:
     """Forget a token, and have it made worthless where that is offered."""
     from mcprelay.auth import login as account
+    from mcprelay.auth.failure import StepFailed
     from mcprelay.auth.login import stored
     from mcprelay.client.http import HttpSender
 
     sender = HttpSender()
     try:
         outcome = await account.logout(address(target), auth=stored(target), sender=sender)
+    except StepFailed as error:
+        raise MCPRelayError(f"{error}. The token is forgotten here all the same") from error
     finally:
         await sender.aclose()
     said = {
