@@ -614,3 +614,18 @@ async def test_the_error_carries_the_challenge_and_names_step_url_and_answer(mak
         "Token request failed: https://as.example.com/token answered 400 with invalid_grant: code expired."
     )
     assert form(network.sent_to("/token")[0])["code"] == "code-1"
+
+
+async def test_what_was_allowed_at_a_login_is_allowed_when_its_token_is_renewed(make, clock):
+    async def resolver(host: str, port: int) -> list[str]:
+        return ["10.0.0.5"] if host == "as.example.com" else ["93.184.216.34"]
+
+    network, _, issuer = world()
+    inner = {"store": MemoryStore(), "resolver": resolver}
+    with pytest.raises(AuthorizationRequired, match=r"allow it with allowed_hosts=\['as\.example\.com'\]"):
+        await call(make(network, **inner).bind(MCP, sender=network), network)
+    allowing = make(network, **inner, allowed_hosts=["10.0.0.0/8"])
+    assert (await call(allowing.bind(MCP, sender=network), network)).status == 200
+    clock.now += 4000
+    assert (await call(make(network, **inner).bind(MCP, sender=network), network)).status == 200
+    assert [sent["grant_type"] for sent in issuer.token_requests] == ["authorization_code", "refresh_token"]

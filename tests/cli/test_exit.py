@@ -70,7 +70,7 @@ def test_who_has_no_token_is_told_how_to_get_one(said):
 
 
 def test_a_login_that_fails_does_not_advise_to_log_in(monkeypatch, capsys):
-    async def login(target, **_):
+    async def login(target, _):
         raise AuthorizationRequired("it answered 401.", status=401)
 
     monkeypatch.setattr("mcprelay.cli.account.login", login)

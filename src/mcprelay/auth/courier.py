@@ -119,12 +119,16 @@ class Courier:
     ) -> None:
         self._sender = sender
         self._server = server
-        self._allowed = allowed
+        self._allowed: Collection[str] = allowed
         self._insecure_hosts = insecure_hosts
         self._limit = limit
         self._timeout = timeout
         self._resolve = resolver
         self._server_kinds: set[Kind] | None = None
+
+    def allow(self, hosts: Collection[str]) -> None:
+        """Allow hosts and networks beside those of the settings: what the user allowed at an earlier login."""
+        self._allowed = {*self._allowed, *hosts}
 
     async def get(self, url: str, *, step: str, headers: Sequence[tuple[str, str]] = ()) -> Answer:
         """Fetch a document that a server named.

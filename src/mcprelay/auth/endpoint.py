@@ -165,6 +165,7 @@ class TokenEndpoint:
 
         "The authorization server MAY issue a new refresh token": when it does not, the old one stays.
         """
+        self._courier.allow(record.allowed_hosts)
         server, client = await self._remembered(record)
         form = token.refresh_form(record.token.refresh_token or "", resource=record.resource)
         got = await self.request(server, client, form, key=record.key, asked=record.token.scope, step=REFRESH_STEP)
@@ -176,6 +177,7 @@ class TokenEndpoint:
         """Make a token worthless, where its authorization server offers that (RFC 7009)."""
         if record.revocation_endpoint is None:
             return "not offered"
+        self._courier.allow(record.allowed_hosts)
         server, client = await self._remembered(record)
         pairs: list[tuple[str | None, Literal["refresh_token", "access_token"]]] = [
             (record.token.refresh_token, "refresh_token"),

@@ -92,6 +92,7 @@ class Negotiation:
             key=key if got.scheme == "DPoP" else None,
             token=got,
             client=None if self._settings.client is not None else client,
+            allowed_hosts=self._settings.allowed_hosts,
         )
 
     def _scope(self, found: Found, asked: Asked, kept: Record | None) -> tuple[str, ...]:

@@ -43,6 +43,7 @@ class Record(Veiled, frozen=True, kw_only=True):
         token: The token.
         client: That client with its secret, so that another registration with the same issuer, or its end, does not
             end this token's renewal. None for one that was registered by hand, whose secret the user gives.
+        allowed_hosts: What the user allowed when the token was got, so that it can be renewed there.
     """
 
     server: str
@@ -58,6 +59,7 @@ class Record(Veiled, frozen=True, kw_only=True):
     key: BoundKey | None = None
     token: Token
     client: Registration | None = None
+    allowed_hosts: tuple[str, ...] = ()
 
     def stale(self, now: float, *, leeway: float) -> bool:
         """Whether the token is about to expire: in `leeway` seconds, or a tenth of its life where that is less."""

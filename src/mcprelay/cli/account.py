@@ -6,6 +6,8 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+
 from mcprelay.cli.show import say
 from mcprelay.errors import ConfigurationError, MCPRelayError
 
@@ -17,25 +19,55 @@ if TYPE_CHECKING:
 _REDIRECT_PORT = 33418
 
 
-async def login(
-    target: str,
-    *,
-    scope: str | None = None,
-    client_id: str | None = None,
-    client_secret: str | None = None,
-    port: int = 0,
-    paste: bool = False,
-) -> None:
-    """Get a token and keep it.
+class Wishes(Struct, frozen=True, kw_only=True):
+    """How a person wants to log in.
 
-    Args:
-        target: A URL, or a name in `mcprelay.toml`.
+    Attributes:
         scope: Scopes to ask for beside those that the server wants.
         client_id: A client that was registered by hand.
         client_secret: Its secret.
         port: The port of the redirect URI, 0 for one that is free.
         paste: Whether the person pastes the answer, on a machine without a browser.
+        allowed_hosts: Hosts and networks that the server may name although they are not public.
     """
+
+    scope: str | None = None
+    client_id: str | None = None
+    client_secret: str | None = None
+    port: int = 0
+    paste: bool = False
+    allowed_hosts: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return "Wishes(…)"
+
+    def client(self) -> Registered | None:
+        """The client that was registered by hand, or None.
+
+        Raises:
+            ConfigurationError: There is a secret alone.
+        """
+        from mcprelay.auth import Registered
+
+        if self.client_id is not None:
+            return Registered(client_id=self.client_id, client_secret=self.client_secret)
+        if self.client_secret is not None:
+            raise ConfigurationError(
+                "--client-secret (MCPRELAY_CLIENT_SECRET) is that of a client: give --client-id too"
+            )
+        return None
+
+    def interaction(self) -> Interaction:
+        """How the person is asked."""
+        from mcprelay.auth import Browser, Paste
+
+        if self.paste:
+            return Paste(redirect_uri=f"http://127.0.0.1:{self.port or _REDIRECT_PORT}/callback")
+        return Browser(port=self.port)
+
+
+async def login(target: str, wishes: Wishes = Wishes()) -> None:  # noqa: B008 - it is frozen
+    """Get a token for a URL, or for a name in `mcprelay.toml`, and keep it."""
     from mcprelay.auth import login as account
     from mcprelay.auth.oauth import OAuth
     from mcprelay.auth.store import FileStore
@@ -44,9 +76,10 @@ async def login(
     url = address(target)
     auth = OAuth(
         store=FileStore(),
-        scopes=scope or (),
-        client=_client(client_id, client_secret),
-        interaction=_interaction(port, paste=paste),
+        scopes=wishes.scope or (),
+        client=wishes.client(),
+        interaction=wishes.interaction(),
+        allowed_hosts=wishes.allowed_hosts,
     )
     sender = HttpSender()
     try:
@@ -56,24 +89,6 @@ async def login(
     say(f"logged in at {found.server} by {found.issuer}; scope: {' '.join(found.scope) or 'none named'}")
     if target != url and not _uses_login(target):
         say(f'set auth = "oauth" for [servers.{target}] in mcprelay.toml: until then its token is not used there')
-
-
-def _client(client_id: str | None, client_secret: str | None) -> Registered | None:
-    from mcprelay.auth import Registered
-
-    if client_id is not None:
-        return Registered(client_id=client_id, client_secret=client_secret)
-    if client_secret is not None:
-        raise ConfigurationError("--client-secret (MCPRELAY_CLIENT_SECRET) is that of a client: give --client-id too")
-    return None
-
-
-def _interaction(port: int, *, paste: bool) -> Interaction:
-    from mcprelay.auth import Browser, Paste
-
-    if paste:
-        return Paste(redirect_uri=f"http://127.0.0.1:{port or _REDIRECT_PORT}/callback")
-    return Browser(port=port)
 
 
 async def logout(target: str) -> None:

@@ -231,6 +231,7 @@ async def login(
     client_secret: Annotated[str | None, Parameter(env_var="MCPRELAY_CLIENT_SECRET", show_default=False)] = None,
     port: Annotated[int, Parameter(show_default=False)] = 0,
     paste: Annotated[bool, Parameter(negative="", show_default=False)] = False,
+    allow_host: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = (),
 ) -> None:
     """Log in at a server that asks for authorization, and keep the token.
 
@@ -241,10 +242,14 @@ async def login(
         client_secret: Its secret, where it has one. In the environment it is seen by fewer than on the command line.
         port: The PORT of the redirect URI http://127.0.0.1:PORT/callback that it was registered with; any without it.
         paste: Open no browser here: show the address, and read the one that a browser elsewhere ends at.
+        allow_host: A host or network that the server may name although it is not public. May be repeated.
     """
     from mcprelay.cli import account
 
-    await account.login(target, scope=scope, client_id=client_id, client_secret=client_secret, port=port, paste=paste)
+    wishes = account.Wishes(
+        scope=scope, client_id=client_id, client_secret=client_secret, port=port, paste=paste, allowed_hosts=allow_host
+    )
+    await account.login(target, wishes)
 
 
 @app.command
