@@ -83,7 +83,8 @@ class Denied(Struct, frozen=True):
 
 
 def _is_async(verify: Any) -> bool:
-    return inspect.iscoroutinefunction(verify) or inspect.iscoroutinefunction(getattr(type(verify), "__call__", None))
+    call = getattr(type(verify), "__call__", None)  # noqa: B004 - asked is of what kind it is, not whether there is one
+    return inspect.iscoroutinefunction(verify) or inspect.iscoroutinefunction(call)
 
 
 class Bearer:
@@ -91,7 +92,8 @@ class Bearer:
 
     Args:
         verify: `verify(token)`, sync or async, gives an `Attestation`, or raises `TokenRejected` or
-            `VerifierUnavailable`. A server calls a plain one in a worker thread, so it may block. See `mcprelay.auth.verifier` for some that are made.
+            `VerifierUnavailable`. A server calls a plain one in a worker thread, so it may block. See
+            `mcprelay.auth.verifier` for some that are made.
         resource: The server's own address, exactly as tokens name it (RFC 8707): absolute, without a fragment.
         scopes: What every request needs.
         authorization_servers: The issuers that give tokens for it, as the metadata says.
