@@ -135,7 +135,7 @@ async def test_a_child_whose_greeting_is_cancelled_is_gone():
     with pytest.raises(asyncio.CancelledError):
         await connecting
     await client.aclose()
-    assert children() == before
+    assert set(children()) <= set(before)  # what an earlier test started may have ended meanwhile
 
 
 async def test_closing_while_it_connects_is_told_to_who_waits():
@@ -207,7 +207,7 @@ async def test_a_stubborn_child_is_ended_within_its_time():
     begun = asyncio.get_running_loop().time()
     await client.aclose()
     assert asyncio.get_running_loop().time() - begun < 5
-    assert children() == before
+    assert set(children()) <= set(before)  # what an earlier test started may have ended meanwhile
 
 
 async def test_many_calls_at_once_get_each_its_own_answer():
