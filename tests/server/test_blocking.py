@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import pytest
 
-from mcprelay import Complete, Context, Depends, Server
+from mcprelay import Complete, Context, Depends, Limits, Server
 from mcprelay.auth.resource import Attestation, Bearer
 from tests.server.ask import connected
+from tests.server.test_asgi import Modern
 from tests.server.wire import Http, request, until
 
 if TYPE_CHECKING:
@@ -149,5 +150,25 @@ async def test_known_tokens_are_looked_at_on_the_loop(monkeypatch: pytest.Monkey
     server = Server(
         "door", auth=Bearer(StaticTokens({"x": Attestation(subject="a", audiences=(RESOURCE,))}), resource=RESOURCE)
     )
-    monkeypatch.setattr(server.threads, "run", None)
+    monkeypatch.setattr(server.door_threads, "run", None)
     assert await Http(server.asgi()).post(request("ping"), authorization="Bearer x").begun() == 400
+
+
+async def test_handlers_that_use_up_the_threads_keep_nobody_from_the_door() -> None:
+    blocking = Blocking()
+    server = Server("door", context=lambda _request: "state", limits=Limits(worker_threads=1))
+
+    @server.tool
+    def block() -> None:
+        blocking.wait()
+
+    @server.tool
+    async def state(ctx: Context) -> str:
+        return str(ctx.state)
+
+    http = Modern(server.asgi())
+    slow = http.tool("block")
+    await until(blocking.entered.is_set)
+    assert (await http.result(http.tool("state")))["structuredContent"] == "state"
+    blocking.released.set()
+    await http.result(slow)

@@ -92,6 +92,17 @@ def test_files_are_pictures_sound_or_resources(tmp_path):
     assert Image.from_path(tmp_path / "a.png") == Image(PNG, "image/png")
 
 
+def test_a_file_whose_name_tells_nothing_is_text_where_it_reads_as_text(tmp_path):
+    for name, data in [("README", "ä\n".encode()), ("empty", b""), ("core", b"a\0b"), ("latin", b"\xe4")]:
+        (tmp_path / name).write_bytes(data)
+    contents = {name: content_of(tmp_path / name)[0].resource for name in ("README", "empty", "core", "latin")}
+    assert (contents["README"].mime_type, contents["README"].text) == ("text/plain", "ä\n")
+    assert contents["empty"].text == ""
+    assert (contents["core"].mime_type, contents["core"].blob) == ("application/octet-stream", b"a\0b")
+    assert contents["latin"].blob == b"\xe4"
+    assert content_of(b"abc")[0].resource.blob == b"abc", "bytes stay bytes"
+
+
 def test_a_file_that_claims_to_be_text_and_is_not_is_bytes():
     assert File(b"\xff\xfe", "a.txt").contents().blob == b"\xff\xfe"
 

@@ -135,7 +135,11 @@ class Server(Registry):
             self.limits.state_seconds,
         )
         self.declared = Capabilities(self.catalog, capabilities)
-        self.threads = ThreadPool(self.limits.worker_threads)
+        self.threads, self.door_threads = (
+            ThreadPool(self.limits.worker_threads, abandoned_threads=self.limits.abandoned_threads) for _ in range(2)
+        )
+        """Where plain functions run: what works on requests, and what decides on them, which handlers that block shall
+        not keep waiting."""
         self.dispatcher = Dispatcher(self)
         self.life = Life(self, self._entered)
         self.builder: Builder | None = None

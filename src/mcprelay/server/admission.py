@@ -50,7 +50,7 @@ class Builder:
         try:
             given = (request, principal) if self._takes_principal else (request,)
             if self._may_block:
-                made = await self._server.threads.run(partial(self._function, *given))
+                made = await self._server.door_threads.run(partial(self._function, *given))
             else:
                 made = self._function(*given)
             return await made if inspect.isawaitable(made) else made

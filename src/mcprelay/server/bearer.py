@@ -33,7 +33,9 @@ class Door:
     async def __call__(self, _scope: Scope, head: Head) -> Principal | Refusal:
         """Who sent the request, or the refusal."""
         said = head.headers.get(b"authorization")
-        found = await self._bearer.admit(None if said is None else said.decode("latin-1"), run=self._server.threads.run)
+        found = await self._bearer.admit(
+            None if said is None else said.decode("latin-1"), run=self._server.door_threads.run
+        )
         if isinstance(found, Denied):
             self._server.events.emit(Authorization(decision=found.reason, status=found.status))
             return refused(found)

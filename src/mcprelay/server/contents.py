@@ -35,6 +35,7 @@ from mcprelay.server.encoding import ResultInvalid, encode
 from mcprelay.server.file import (
     FILE_BYTES,
     OCTETS,
+    PLAIN,
     File,
     contents_of_bytes,
     is_path,
@@ -47,7 +48,6 @@ from mcprelay.server.results import Items
 from mcprelay.types import Audio, EmbeddedResource, Image, Meta, ReadResourceResult, ResourceContents, Text
 
 JSON = "application/json"
-PLAIN = "text/plain"
 _KEYS = frozenset({"uri", "text", "blob", "mimeType", "mime_type", "_meta"})
 _CONTENT = (ResourceContents, EmbeddedResource, File, Image, Audio, Text, bytes, bytearray)
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 OCTETS = "application/octet-stream"
+PLAIN = "text/plain"
 FILE_BYTES = 16 * 1024 * 1024
 """How much is read of a file or stream that a handler returns, unless told otherwise."""
 
@@ -70,13 +71,22 @@ class File(Struct, frozen=True):
         """The file as contents of a resource."""
         from urllib.parse import quote  # only for a file
 
-        kind = mime_type or self.mime_type or guess_mime_type(self.name, "") or sniff(self.data) or OCTETS
+        kind = mime_type or self.mime_type or guess_mime_type(self.name, "") or sniff(self.data)
+        kind = kind or (PLAIN if _reads_as_text(self.data) else OCTETS)
         return contents_of_bytes(self.data, uri=uri or self.uri or f"attachment:{quote(self.name)}", mime_type=kind)
 
     def block(self) -> ContentBlock:
         """The file as a content block: a picture, sound, or an embedded resource."""
         contents = self.contents()
         return block_of_bytes(self.data, contents.mime_type) or EmbeddedResource(contents)
+
+
+def _reads_as_text(data: bytes) -> bool:
+    """Whether a file whose name does not tell is text: UTF-8 without the one character that no text has."""
+    try:
+        return "\0" not in data.decode()
+    except UnicodeDecodeError:
+        return False
 
 
 def contents_of_bytes(data: bytes, *, uri: str, mime_type: str) -> ResourceContents:

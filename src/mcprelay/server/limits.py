@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from mcprelay.errors import ConfigurationError
+
+_LEAST = {"page_size": 1, "worker_threads": 1}
+"""The least of those that cannot be nothing."""
+
 
 class Limits(Struct, frozen=True, kw_only=True):
     """The limits of a server.
@@ -28,6 +33,7 @@ class Limits(Struct, frozen=True, kw_only=True):
         event_log_bytes: How much of past event streams is kept in memory, so that a client that lost its connection
             can resume them; 0 for nothing.
         worker_threads: How many `def` handlers run at once.
+        abandoned_threads: How many more may be stuck in handlers whose calls were given up.
         state_bytes: The state that a client carries between the rounds of a call, before it is sealed.
         state_seconds: For how long that state is good.
         keep_alive: Seconds of silence after which a stream gets a comment; 0 for never.
@@ -35,6 +41,9 @@ class Limits(Struct, frozen=True, kw_only=True):
         cancel_grace: Seconds that cancelled work has to end.
         shutdown_grace: Seconds that streams have to end when the server stops.
         page_size: How many entries a page of a list has; None puts everything in one page.
+
+    Raises:
+        ConfigurationError: One of them is no number, or is too small.
     """
 
     body_bytes: int = 4 * 2**20
@@ -52,6 +61,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     file_bytes: int = 16 * 2**20
     event_log_bytes: int = 16 * 2**20
     worker_threads: int = 40
+    abandoned_threads: int = 40
     state_bytes: int = 64 * 1024
     state_seconds: float = 3600.0
     keep_alive: float = 15.0
@@ -59,3 +69,11 @@ class Limits(Struct, frozen=True, kw_only=True):
     cancel_grace: float = 2.0
     shutdown_grace: float = 1.0
     page_size: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            value, least = getattr(self, name), _LEAST.get(name, 0)
+            if value is None and name == "page_size":
+                continue
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= least:
+                raise ConfigurationError(f"limits: {name} is a number of at least {least}, and not {value!r}")

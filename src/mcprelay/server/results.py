@@ -37,6 +37,7 @@ from mcprelay.server.file import (
     is_stream,
     read_path,
     read_stream,
+    sniff,
 )
 from mcprelay.types import (
     Audio,
@@ -132,5 +133,5 @@ def _block(value: Any, limit: int) -> ContentBlock:
             return Text(value)
     data = bytes(value)
     return block_of_bytes(data, None) or EmbeddedResource(
-        contents_of_bytes(data, uri="attachment:data", mime_type=File(data).contents().mime_type or OCTETS)
+        contents_of_bytes(data, uri="attachment:data", mime_type=sniff(data) or OCTETS)
     )
