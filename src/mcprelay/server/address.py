@@ -15,14 +15,15 @@ from mcprelay.types import Resource, ResourceTemplate
 from mcprelay.wire import uri
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping
+    from typing import Unpack
 
-    from mcprelay.auth.principal import Principal
     from mcprelay.server import Server
     from mcprelay.server.call import Call
     from mcprelay.server.handler import Handler
+    from mcprelay.server.option import ResourceOptions
     from mcprelay.server.signature import Compiled
-    from mcprelay.types import Annotations, CacheScope, Icon, Meta
+    from mcprelay.types import Annotations, CacheScope
 
     Match = Callable[[str], Mapping[str, Any] | None]
 
@@ -33,34 +34,16 @@ _ROLES = frozenset(("user", "assistant"))
 
 
 def resource_entry(
-    server: Server,
-    address: str,
-    function: Any,
-    *,
-    name: str | None = None,
-    title: str | None = None,
-    description: str | None = None,
-    mime_type: str | None = None,
-    size: int | None = None,
-    annotations: Annotations | None = None,
-    icons: Sequence[Icon] | None = None,
-    meta: Meta | None = None,
-    ttl_ms: int | None = None,
-    cache_scope: CacheScope | None = None,
-    tags: Iterable[str] = (),
-    inline: bool = False,
-    visible: Callable[[Principal | None], bool] | None = None,
-    requires: Iterable[str] = (),
-    by_hand: bool = True,
+    server: Server, address: str, function: Any, *, by_hand: bool = True, **said: Unpack[ResourceOptions]
 ) -> Entry:
     """A resource at a fixed URI. See `Server.add_resource`."""
     wrong = uri.check_uri(address)
     if wrong is not None:
         raise DefinitionError(f"{address!r} is no URI (RFC 3986): {wrong}")
-    _check_annotations(address, annotations)
+    size, icons = said.get("size"), said.get("icons")
     if size is not None and size < 0:
         raise DefinitionError(f"the resource {address}: size is a number of bytes, and not {size}")
-    taken = Taken(function, kind="resource", name=name, strict=server.strict)
+    taken = _taken(server, address, function, said)
     compiled = taken.compiled
     surplus = [key for key in compiled.keys if key != URI and key in compiled.required]
     if surplus:
@@ -68,83 +51,57 @@ def resource_entry(
             f"the resource {address} ({compiled.place}) has no variable for the parameter {', '.join(surplus)}:"
             f" put {{{surplus[0]}}} into the URI, or give the parameter a default"
         )
-    definition = Resource(
-        uri=address,
-        name=compiled.name,
-        title=title,
-        description=description if description is not None else compiled.description,
-        mime_type=mime_type,
-        size=size,
-        annotations=annotations,
-        icons=tuple(icons) if icons else None,
-        meta=meta,
-    )
-    attach(taken.function, definition)
-    return Entry(
-        address,
-        definition,
-        _reader(taken.handler(server, inline=inline), compiled, mime_type, meta, (ttl_ms, cache_scope)),
-        function=function,
-        place=compiled.place,
-        visible=visible,
-        requires=requires,
-        by_hand=by_hand,
-        tags=tags,
-    )
+    definition = Resource(uri=address, size=size, icons=tuple(icons) if icons else None, **_described(compiled, said))
+    return _entry(server, address, taken, definition, said, by_hand=by_hand)
 
 
 def template_entry(
-    server: Server,
-    address: str,
-    function: Any,
-    *,
-    name: str | None = None,
-    title: str | None = None,
-    description: str | None = None,
-    mime_type: str | None = None,
-    annotations: Annotations | None = None,
-    meta: Meta | None = None,
-    match: Match | None = None,
-    ttl_ms: int | None = None,
-    cache_scope: CacheScope | None = None,
-    tags: Iterable[str] = (),
-    inline: bool = False,
-    visible: Callable[[Principal | None], bool] | None = None,
-    requires: Iterable[str] = (),
-    by_hand: bool = True,
-    icons: None = None,
-    size: None = None,
+    server: Server, address: str, function: Any, *, by_hand: bool = True, **said: Unpack[ResourceOptions]
 ) -> Entry:
     """A family of resources. See `Server.add_resource`."""
-    for option, value in (("icons", icons), ("size", size)):
-        if value is not None:
+    for option in ("icons", "size"):
+        if said.get(option) is not None:
             raise DefinitionError(f"the template {address} cannot have {option}: only a resource has them")
-    _check_annotations(address, annotations)
-    taken = Taken(function, kind="resource", name=name, strict=server.strict)
+    taken = _taken(server, address, function, said)
     compiled = taken.compiled
-    template = _template(address, match, compiled)
-    definition = ResourceTemplate(
-        uri_template=address,
-        name=compiled.name,
-        title=title,
-        description=description if description is not None else compiled.description,
-        mime_type=mime_type,
-        annotations=annotations,
-        meta=meta,
-    )
+    template = _template(address, said.get("match"), compiled)
+    definition = ResourceTemplate(uri_template=address, **_described(compiled, said))
+    completions = completions_of(server, compiled)
+    return _entry(server, address, taken, definition, said, by_hand=by_hand, completions=completions, template=template)
+
+
+def _taken(server: Server, address: str, function: Any, said: ResourceOptions) -> Taken:
+    _check_annotations(address, said.get("annotations"))
+    return Taken(function, kind="resource", name=said.get("name"), strict=server.strict)
+
+
+def _described(compiled: Compiled, said: ResourceOptions) -> dict[str, Any]:
+    """What a resource and a template say of themselves alike."""
+    described: dict[str, Any] = {key: said.get(key) for key in ("title", "mime_type", "annotations", "meta")}
+    text = said.get("description")
+    return {"name": compiled.name, "description": compiled.description if text is None else text, **described}
+
+
+def _entry(
+    server: Server,
+    address: str,
+    taken: Taken,
+    definition: Resource | ResourceTemplate,
+    said: ResourceOptions,
+    **more: Any,
+) -> Entry:
     attach(taken.function, definition)
+    handler = taken.handler(server, inline=said.get("inline", False))
     return Entry(
         address,
         definition,
-        _reader(taken.handler(server, inline=inline), compiled, mime_type, meta, (ttl_ms, cache_scope)),
-        function=function,
-        place=compiled.place,
-        visible=visible,
-        requires=requires,
-        by_hand=by_hand,
-        completions=completions_of(server, compiled),
-        template=template,
-        tags=tags,
+        _reader(handler, taken.compiled, said),
+        function=taken.given,
+        place=taken.compiled.place,
+        visible=said.get("visible"),
+        requires=said.get("requires", ()),
+        tags=said.get("tags", ()),
+        **more,
     )
 
 
@@ -213,14 +170,11 @@ def _check_annotations(address: str, annotations: Annotations | None) -> None:
 
 
 def _reader(
-    handler: Handler,
-    compiled: Compiled,
-    mime_type: str | None,
-    meta: Meta | None,
-    freshness: tuple[int | None, CacheScope | None],
+    handler: Handler, compiled: Compiled, said: ResourceOptions
 ) -> Callable[[Call, Mapping[str, Any]], Awaitable[Any]]:
     wants_uri = URI in compiled.keys
-    ttl_ms, cache_scope = freshness
+    mime_type, meta = said.get("mime_type"), said.get("meta")
+    ttl_ms, cache_scope = said.get("ttl_ms"), said.get("cache_scope")
 
     async def answer(call: Call, variables: Mapping[str, Any]) -> Any:
         address = call.params.uri

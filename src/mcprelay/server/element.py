@@ -45,10 +45,14 @@ class Taken:
     Args:
         function: What was given.
         options: The options of the compiler.
+
+    Attributes:
+        given: The handler as it was given.
+        function: What is called for it.
     """
 
     def __init__(self, function: Any, **options: Any) -> None:
-        self.function = function
+        self.given = self.function = function
         self._owner: type | None = None
         self._method = "__call__"
         if isinstance(function, tuple):
