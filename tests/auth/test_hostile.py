@@ -1,6 +1,7 @@
 """Servers, disks and neighbors that misbehave, over real sockets."""
 
 import asyncio
+import base64
 import contextlib
 import gzip
 import json
@@ -8,6 +9,7 @@ import logging
 import os
 import sys
 import time
+import traceback
 from pathlib import Path
 
 import pytest
@@ -292,6 +294,28 @@ async def test_a_server_that_quotes_the_token_does_not_get_it_into_an_error_or_a
     for said in (chain(given.value), chain(got.value), caplog.text):
         assert "access-" not in said
         assert "refresh-" not in said
+
+
+@pytest.mark.parametrize("answer", [b"", reply(500), reply(400, {"error": "invalid_grant"}), reply(200, b"<html>")])
+async def test_no_secret_is_among_the_variables_of_a_traceback(answer):
+    clock, store = Later(), MemoryStore()
+    async with site() as here:
+        here.registered = {"client_secret": "s3cret-of-it", "token_endpoint_auth_method": "client_secret_basic"}
+        await listing(here, store=store)
+        here.over["/token"] = answer
+        here.accepts = lambda token: False
+        for interaction in ({"interaction": Refuse()}, {}):
+            with pytest.raises(AuthorizationRequired) as caught:
+                await listing(here, store=store, clock=clock, **interaction)
+            told = "".join(traceback.TracebackException.from_exception(caught.value, capture_locals=True).format())
+            assert "token" in told
+            assert not leaked(told)
+
+
+def leaked(told: str) -> list[str]:
+    plain = ["access-1", "refresh-1", "s3cret-of-it", "c0de-of-the-person"]
+    encoded = [base64.b64encode(f"client:{secret}".encode()).decode().rstrip("=") for secret in plain]
+    return [secret for secret in (*plain, *encoded) if secret in told]
 
 
 # ------------------------------------------------------------------------------------------- several at the same time

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from mcprelay.auth.address import Place, insecure, parse
 from mcprelay.auth.failure import required, shown
 from mcprelay.auth.scout import understood
+from mcprelay.auth.veil import Hidden
 from mcprelay.errors import ConfigurationError
 from mcprelay.wire import challenge as wire
 
@@ -190,7 +191,7 @@ def token_in(request: Request) -> str | None:
     """The access token that a request was sent with, or None."""
     for name, value in request.headers:
         if name.lower() == "authorization":
-            return value.partition(" ")[2]
+            return Hidden(value.partition(" ")[2])
     return None
 
 

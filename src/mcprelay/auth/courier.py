@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from mcprelay.auth.address import Kind, Place, insecure, is_loopback, kinds, parse, refusal
 from mcprelay.auth.failure import OAuthError, StepFailed, clean, redacted, shown
+from mcprelay.auth.veil import Hidden
 from mcprelay.errors import LimitExceeded, MCPRelayError
 from mcprelay.ports import Request
 
@@ -155,32 +156,17 @@ class Courier:
         Raises:
             StepFailed: The URL is refused, or no answer came.
         """
-        body = urlencode(form).encode("ascii")
-        kind = "application/x-www-form-urlencoded"
-        secrets = [value for name, value in form.items() if name in SECRETS]
-        secrets += [value.rpartition(" ")[2] for value in headers.values()]
-        return await self._post(url, body, kind, step=step, headers=headers, secrets=secrets, chosen=chosen)
+        place = await self.admit(url, step=step, chosen=chosen)
+        secrets = [Hidden(value) for name, value in form.items() if name in SECRETS]
+        secrets += [Hidden(value.rpartition(" ")[2]) for value in headers.values()]
+        return await self._send(_form_request(place, form, headers), step=step, secrets=secrets)
 
     async def post_json(self, url: str, value: Any, *, step: str) -> Answer:
         """Post JSON to a URL that a server named. Raises as `get` does."""
-        body = msgspec.json.encode(value)
-        return await self._post(url, body, "application/json", step=step, headers={}, secrets=(), chosen="server")
-
-    async def _post(
-        self,
-        url: str,
-        body: bytes,
-        kind: str,
-        *,
-        step: str,
-        headers: Mapping[str, str],
-        secrets: Sequence[str],
-        chosen: str,
-    ) -> Answer:
-        place = await self.admit(url, step=step, chosen=chosen)
-        fields = [("Content-Type", kind), ("Accept", "application/json"), *headers.items()]
-        request = Request(method="POST", url=place.url, headers=fields, body=body)
-        return await self._send(request, step=step, secrets=secrets)
+        place = await self.admit(url, step=step)
+        fields = [("Content-Type", "application/json"), ("Accept", "application/json")]
+        request = Request(method="POST", url=place.url, headers=fields, body=msgspec.json.encode(value))
+        return await self._send(request, step=step)
 
     async def admit(self, url: str, *, step: str, chosen: str = "server") -> Place:
         """The place that a URL is, when a request may go there.
@@ -239,3 +225,9 @@ class Courier:
             cause = error if reason == str(error) else None
             said = f"{shown(request.url)} could not be reached: {clean(reason) or type(error).__name__}"
         raise StepFailed(step, said) from cause  # outside, so that what quotes a secret is not its context either
+
+
+def _form_request(place: Place, form: Mapping[str, str], headers: Mapping[str, str]) -> Request:
+    """A form to post. Its own function, so that nothing but the request is left of it while the answer is awaited."""
+    fields = [("Content-Type", "application/x-www-form-urlencoded"), ("Accept", "application/json"), *headers.items()]
+    return Request(method="POST", url=place.url, headers=fields, body=urlencode(form).encode("ascii"))

@@ -15,7 +15,7 @@ import msgspec
 from mcprelay.auth.address import Place
 from mcprelay.auth.discovery import ResourceMetadata, ServerMetadata
 from mcprelay.auth.jws import SigningKey, digest, new_key
-from mcprelay.auth.registration import Veiled
+from mcprelay.auth.veil import Veiled
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

@@ -16,6 +16,7 @@ from mcprelay.auth.address import insecure, parse
 from mcprelay.auth.discovery import ServerMetadata
 from mcprelay.auth.failure import OAuthError, clean, shown
 from mcprelay.auth.jws import digest
+from mcprelay.auth.veil import Hidden
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -216,7 +217,7 @@ def _parameters(callback: str) -> dict[str, str]:
         pairs = parse_qsl(urlsplit(callback).query, keep_blank_values=True, max_num_fields=100)
     except ValueError as error:
         raise Rejected("the answer cannot be read") from error
-    given = dict(pairs)
+    given: dict[str, str] = {name: Hidden(value) for name, value in pairs}
     if len(given) != len(pairs):
         raise Rejected("the answer holds a parameter twice")
     return given

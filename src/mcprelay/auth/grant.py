@@ -6,7 +6,8 @@ import inspect
 from collections.abc import Awaitable, Callable
 from typing import Literal, TypeAlias
 
-from mcprelay.auth.registration import Registration, Veiled
+from mcprelay.auth.registration import Registration
+from mcprelay.auth.veil import Veiled
 
 Assertion: TypeAlias = str | Callable[[str], str | Awaitable[str]]
 """A signed statement, or a function from the audience it is for (an issuer) to one, called whenever one is needed."""

@@ -15,6 +15,7 @@ from mcprelay.auth.endpoint import REGISTRATION_STEP, TOKEN_STEP, TokenEndpoint,
 from mcprelay.auth.failure import StepFailed, clean, shown
 from mcprelay.auth.record import Record
 from mcprelay.auth.registration import Registration
+from mcprelay.auth.veil import Hidden
 from mcprelay.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -213,7 +214,7 @@ class Negotiation:
         timeout = self._settings.interaction_timeout
         try:
             async with asyncio.timeout(timeout):
-                callback = await conversation.ask(question.url)
+                callback = Hidden(await conversation.ask(question.url))
             return flow.answer(question, callback)
         except TimeoutError as error:
             sentence = f"nobody answered at {shown(question.url)} in interaction_timeout={timeout:g} seconds"

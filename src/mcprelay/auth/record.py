@@ -14,8 +14,9 @@ import msgspec
 
 from mcprelay.auth.address import Place
 from mcprelay.auth.dpop import BoundKey
-from mcprelay.auth.registration import Method, Registration, Veiled
+from mcprelay.auth.registration import Method, Registration
 from mcprelay.auth.token import Token
+from mcprelay.auth.veil import Veiled
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator

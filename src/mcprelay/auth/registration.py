@@ -15,6 +15,7 @@ from msgspec import Struct
 from mcprelay.auth.address import is_loopback, parse
 from mcprelay.auth.discovery import ServerMetadata
 from mcprelay.auth.failure import clean
+from mcprelay.auth.veil import Veiled
 from mcprelay.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -28,16 +29,6 @@ _WITH_SECRET: tuple[Literal["client_secret_basic"], Literal["client_secret_post"
     "client_secret_post",
 )
 _OFFERED_WHEN_SILENT = ("client_secret_basic",)  # RFC 8414: the default when the field is omitted
-
-
-class Veiled(Struct, frozen=True, kw_only=True):
-    """A struct that holds secrets: its `repr` shows none of them."""
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(…)"
-
-    def __rich_repr__(self) -> list[tuple[str, Any]]:
-        return []
 
 
 class Registered(Veiled, frozen=True, kw_only=True):

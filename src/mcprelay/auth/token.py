@@ -14,7 +14,8 @@ import msgspec
 
 from mcprelay.auth.failure import clean
 from mcprelay.auth.flow import Question, scopes
-from mcprelay.auth.registration import Registration, Veiled
+from mcprelay.auth.registration import Registration
+from mcprelay.auth.veil import Hidden, Veiled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,16 +59,16 @@ def code_form(question: Question, code: str, *, resource: str | None) -> Form:
     """Trade a code for a token."""
     form = {
         "grant_type": "authorization_code",
-        "code": code,
+        "code": Hidden(code),
         "redirect_uri": question.redirect_uri,
-        "code_verifier": question.verifier,
+        "code_verifier": Hidden(question.verifier),
     }
     return form | _resource(resource)
 
 
 def refresh_form(refresh_token: str, *, resource: str | None) -> Form:
     """Renew a token. The scope is left out, which asks for what was granted."""
-    return {"grant_type": "refresh_token", "refresh_token": refresh_token} | _resource(resource)
+    return {"grant_type": "refresh_token", "refresh_token": Hidden(refresh_token)} | _resource(resource)
 
 
 def client_credentials_form(*, scope: Sequence[str], resource: str | None) -> Form:
@@ -77,7 +78,7 @@ def client_credentials_form(*, scope: Sequence[str], resource: str | None) -> Fo
 
 def jwt_bearer_form(assertion: str, *, scope: Sequence[str], resource: str | None) -> Form:
     """Trade an assertion of someone whom the authorization server trusts for a token."""
-    return {"grant_type": JWT_BEARER, "assertion": assertion} | _resource(resource) | _scope(scope)
+    return {"grant_type": JWT_BEARER, "assertion": Hidden(assertion)} | _resource(resource) | _scope(scope)
 
 
 def identity_form(
@@ -97,14 +98,14 @@ def identity_form(
         "requested_token_type": ID_JAG,
         "audience": audience,
         "resource": resource,
-        "subject_token": subject_token,
+        "subject_token": Hidden(subject_token),
         "subject_token_type": subject_token_type,
     } | _scope(scope)
 
 
 def revocation_form(token: str, kind: Literal["access_token", "refresh_token"]) -> Form:
     """Make a token worthless (RFC 7009)."""
-    return {"token": token, "token_type_hint": kind}
+    return {"token": Hidden(token), "token_type_hint": kind}
 
 
 def _resource(resource: str | None) -> Form:
@@ -128,16 +129,16 @@ def authenticate(form: Form, client: Registration, *, assertion: str | None = No
     """
     if client.method == "private_key_jwt":
         # RFC 7523: the client is named by the assertion's subject.
-        return form | {"client_assertion_type": _JWT_CLIENT, "client_assertion": assertion or ""}, {}
+        return form | {"client_assertion_type": _JWT_CLIENT, "client_assertion": Hidden(assertion or "")}, {}
     if client.method == "client_secret_basic":
         # RFC 6749, section 2.3.1: both halves are form-encoded before they are put together. A space becomes %20, which
         # every decoder understands, where a plus sign is left alone by some.
         pair = f"{quote(client.client_id, safe='')}:{quote(client.client_secret or '', safe='')}"
         # The identifier stands in the form as well: authorization servers made with the official SDK look for it there.
         basic = base64.b64encode(pair.encode("ascii")).decode("ascii")
-        return form | {"client_id": client.client_id}, {"Authorization": f"Basic {basic}"}
+        return form | {"client_id": client.client_id}, {"Authorization": Hidden(f"Basic {basic}")}
     if client.method == "client_secret_post":
-        return form | {"client_id": client.client_id, "client_secret": client.client_secret or ""}, {}
+        return form | {"client_id": client.client_id, "client_secret": Hidden(client.client_secret or "")}, {}
     return form | {"client_id": client.client_id}, {}
 
 
