@@ -16,6 +16,7 @@ from functools import cache
 from typing import Any
 from unittest import mock
 
+from mcprelay.client.line import Line
 from mcprelay.server.inprocess import Pipe, ServedChannel
 from mcprelay.testing import ScriptedChannel
 from tests.client.scripted_http import Exchange
@@ -123,19 +124,32 @@ def installed() -> Iterator[None]:
 
 @contextmanager
 def _in_process() -> Iterator[None]:
-    made, put = ServedChannel.__init__, Pipe.put_nowait
+    """A test may be the client itself, and say any nonsense: only a `Line` of ours is judged on that side."""
+    made, put, begun = ServedChannel.__init__, Pipe.put_nowait, Line.__init__
 
     def make(self: ServedChannel, *given: Any, **named: Any) -> None:
         made(self, *given, **named)
-        self._near.watch = self._far.watch = Watch()  # type: ignore[attr-defined]
-        self._near.sender, self._far.sender = "server", "client"  # type: ignore[attr-defined]
+        watch = Watch()
+        self._near.told = lambda data: watch.judge("server", data)  # type: ignore[attr-defined]
+        self._far.told = lambda data: watch.hear("client", data)  # type: ignore[attr-defined]
+        self.watch = watch  # type: ignore[attr-defined]
+
+    def begin(self: Line, channel: Any, *given: Any, **named: Any) -> None:
+        if isinstance(channel, ServedChannel):
+            watch = channel.watch  # type: ignore[attr-defined]
+            channel._far.told = lambda data: watch.judge("client", data)  # type: ignore[attr-defined]
+        begun(self, channel, *given, **named)
 
     def put_watched(self: Pipe, data: bytes) -> int:
-        if (watch := getattr(self, "watch", None)) is not None:
-            watch.judge(self.sender, data)  # type: ignore[attr-defined]
+        if (told := getattr(self, "told", None)) is not None:
+            told(data)
         return put(self, data)
 
-    with mock.patch.object(ServedChannel, "__init__", make), mock.patch.object(Pipe, "put_nowait", put_watched):
+    with (
+        mock.patch.object(ServedChannel, "__init__", make),
+        mock.patch.object(Pipe, "put_nowait", put_watched),
+        mock.patch.object(Line, "__init__", begin),
+    ):
         yield
 
 
