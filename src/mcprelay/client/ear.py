@@ -8,11 +8,12 @@ import msgspec
 from msgspec import Raw, UnsetType
 
 from mcprelay.client import handshake
-from mcprelay.client.listening import LISTEN, Listening, is_end, unacknowledged
+from mcprelay.client.listening import LISTEN, Listening, is_end, unacknowledged, untold
 from mcprelay.client.progress import logger
-from mcprelay.errors import CallFailed
+from mcprelay.errors import CallFailed, RemoteError, told
 from mcprelay.revisions import Era
 from mcprelay.types import SubscriptionFilter
+from mcprelay.wire.jsonrpc import METHOD_NOT_FOUND
 
 if TYPE_CHECKING:
     from mcprelay.client.call import Call
@@ -74,15 +75,21 @@ class Ear:
                 listening.agreed(honored)
 
         call.notice = noticed
-        await link.call(call)
+        try:
+            await link.call(call)
+        except RemoteError as error:
+            if error.code == METHOD_NOT_FOUND:
+                raise untold(listening.wanted, told(error.message)) from error
+            raise
         if not agreed:
             raise unacknowledged(call)
 
     # --- the handshake era
 
     def heard(self, method: str, uri: str | None) -> None:
-        """A notice of the session."""
-        for listening in list(self._in_session):
+        """A notice of the session. The update of a resource is for those who asked for it, as far as that is told."""
+        named = [listening for listening in self._in_session if uri is not None and listening.names(uri)]
+        for listening in named or list(self._in_session):
             params = Raw(_encode({"uri": uri})) if uri is not None else Raw(b"{}")
             try:
                 listening.notice(method, params)
@@ -95,7 +102,7 @@ class Ear:
         uris: tuple[str, ...] = ()
         try:
             while True:
-                honored = _honored(link, listening.wanted)
+                listening.honored = honored = _honored(link, listening.wanted)
                 uris = honored.resource_subscriptions
                 for uri in uris:
                     await self._caller.send(self._subscription("resources/subscribe", uri))
@@ -107,11 +114,12 @@ class Ear:
             del self._in_session[listening]
             await self._unsubscribe(uris, link)
 
-    def _subscription(self, method: str, uri: str) -> Call:
-        return self._caller.call(method, b'"uri":%b' % _encode(uri))
+    def _subscription(self, method: str, uri: str, *, deadline: float | None = None) -> Call:
+        return self._caller.call(method, b'"uri":%b' % _encode(uri), deadline=deadline)
 
     async def _unsubscribe(self, uris: tuple[str, ...], link: Link) -> None:
-        """Take back the subscriptions that nobody else has, as far as the server still listens."""
+        """Take back the subscriptions that nobody else has, as far as the server still listens, and soon."""
+        due = link.loop.time() + link.settings.close_timeout
         for uri in uris:
             left = self._subscribed.get(uri, 1) - 1
             self._subscribed[uri] = left
@@ -119,7 +127,7 @@ class Ear:
                 continue
             self._subscribed.pop(uri, None)
             try:
-                await self._caller.send(self._subscription("resources/unsubscribe", uri))
+                await self._caller.send(self._subscription("resources/unsubscribe", uri, deadline=due))
             except CallFailed as error:
                 logger.debug("%s", error)
 

@@ -1,8 +1,9 @@
 """Changes of a server as they happen: `async with client.listen(...) as events`.
 
 A change that waits to be read is not told twice, so what waits is bounded by what can change. In the stateless era this
-is one long request; in the handshake era the same events are gathered from the session's notices. A graceful end by the
-server ends the iteration; a connection that is lost raises, or is listened to again where that was asked for.
+is one long request; in the handshake era the same events are gathered from the session's notices. Only what the server
+agreed to tell is told, and one that agrees to nothing is an error. A graceful end by the server ends the iteration; a
+connection that is lost raises, or is listened to again where that was asked for.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 
 from mcprelay.client import failure
 from mcprelay.client.link import ACKNOWLEDGED, CANCELLED, UPDATED
-from mcprelay.errors import CallFailed, CallLimitExceeded, ConfigurationError, Evidence, LocalFault
+from mcprelay.errors import CallFailed, CallLimitExceeded, ConfigurationError, Evidence, LocalFault, RemoteError
 from mcprelay.types import SubscriptionFilter
+from mcprelay.wire.jsonrpc import METHOD_NOT_FOUND
 from mcprelay.wire.params import AcknowledgedParams
 
 if TYPE_CHECKING:
@@ -70,7 +72,7 @@ class Listening:
 
     Attributes:
         wanted: What was asked for.
-        honored: What the server agreed to tell.
+        honored: What the server agreed to tell, which may be less. In the handshake era that is what it declares.
         ended: Whether the server ended it gracefully.
     """
 
@@ -103,7 +105,8 @@ class Listening:
         """Begin, and wait until the server has agreed.
 
         Raises:
-            CallFailed: It did not.
+            RemoteError: It does not tell of changes, or of none that was asked for.
+            CallFailed: It did not agree for another reason.
         """
         if self._task is not None:
             raise LocalFault("a Listening is entered once; call client.listen() again")
@@ -180,7 +183,10 @@ class Listening:
 
     def agreed(self, honored: SubscriptionFilter) -> None:
         """The server has agreed. After an interruption everything may have changed meanwhile, so everything is told."""
-        self.honored = honored
+        self.honored = honored = _both(self.wanted, honored)
+        if honored == SubscriptionFilter():
+            self._fail(untold(self.wanted))
+            return
         if self._acknowledged is not None and not self._acknowledged.done():
             self._acknowledged.set_result(None)
             return
@@ -193,12 +199,16 @@ class Listening:
             return
         if len(self._waiting) >= self._most:
             what = "listen: the number of different events that wait to be read"
-            self._error = CallLimitExceeded("pending_events", self._most, what=what, evidence=Evidence.ANSWERED)
-            if self._task is not None:
-                self._task.cancel()
+            self._fail(CallLimitExceeded("pending_events", self._most, what=what, evidence=Evidence.ANSWERED))
             return
         self._waiting[event] = None
         self._ring()
+
+    def _fail(self, error: CallFailed) -> None:
+        """End it from this side: the server is told, and whoever reads gets the error."""
+        self._error = error
+        if self._task is not None:
+            self._task.cancel()
 
     def _ring(self) -> None:
         if self._wake is not None and not self._wake.done():
@@ -218,14 +228,18 @@ class Listening:
         return None
 
     def _wants(self, event: Event) -> bool:
-        wanted = self.wanted
+        honored = self.honored
         if isinstance(event, ToolsChanged):
-            return wanted.tools_list_changed
+            return honored.tools_list_changed
         if isinstance(event, PromptsChanged):
-            return wanted.prompts_list_changed
+            return honored.prompts_list_changed
         if isinstance(event, ResourcesChanged):
-            return wanted.resources_list_changed
-        return bool(wanted.resource_subscriptions)
+            return honored.resources_list_changed
+        return bool(honored.resource_subscriptions)
+
+    def names(self, uri: str) -> bool:
+        """Whether it asked for the updates of this resource, or of one that it lies below."""
+        return any(uri == one or uri.startswith(one.rstrip("/") + "/") for one in self.honored.resource_subscriptions)
 
 
 def event_of(method: str, params: Raw | UnsetType) -> Event | None:
@@ -248,6 +262,28 @@ def _everything(honored: SubscriptionFilter) -> list[Event]:
     if honored.resources_list_changed:
         events.append(ResourcesChanged())
     return events + [ResourceUpdated(uri) for uri in honored.resource_subscriptions]
+
+
+def _both(wanted: SubscriptionFilter, honored: SubscriptionFilter) -> SubscriptionFilter:
+    """What was asked for and is agreed to. More than that was not asked for; URIs are spelled as the server does."""
+    return SubscriptionFilter(
+        tools_list_changed=wanted.tools_list_changed and honored.tools_list_changed,
+        prompts_list_changed=wanted.prompts_list_changed and honored.prompts_list_changed,
+        resources_list_changed=wanted.resources_list_changed and honored.resources_list_changed,
+        resource_subscriptions=honored.resource_subscriptions if wanted.resource_subscriptions else (),
+    )
+
+
+def untold(wanted: SubscriptionFilter, why: str = "it agrees to none of it") -> RemoteError:
+    """The server does not tell of what somebody wants to hear."""
+    kinds = {
+        "tools": wanted.tools_list_changed,
+        "prompts": wanted.prompts_list_changed,
+        "resources": wanted.resources_list_changed,
+        "updates": bool(wanted.resource_subscriptions),
+    }
+    asked = ", ".join(kind for kind, is_wanted in kinds.items() if is_wanted)
+    return RemoteError(METHOD_NOT_FOUND, f"the server does not tell of changes ({asked}: {why})", method=LISTEN)
 
 
 def is_end(method: str) -> bool:

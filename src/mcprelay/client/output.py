@@ -6,6 +6,8 @@ older revisions need for values that are no objects, and undoes it.
 
 from __future__ import annotations
 
+import typing
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -78,8 +80,14 @@ def _foreign(kind: Any, plain: Any) -> Any:
     return kind.model_validate_json(msgspec.json.encode(plain))
 
 
-def typed(answer: ToolAnswer, text: str, kind: Any) -> Any:
+def typed(answer: ToolAnswer, text: str, kind: Any, *, wraps: bool = True) -> Any:
     """The value of a declared type: from the structured content, or from the text where a revision has no other.
+
+    Args:
+        answer: What came.
+        text: Its text.
+        kind: The type.
+        wraps: Whether a value that need not be an object comes wrapped, in the revision that is spoken.
 
     Raises:
         ValueError: What came is not such a value.
@@ -88,13 +96,27 @@ def typed(answer: ToolAnswer, text: str, kind: Any) -> Any:
     if answer.structured is UNSET:
         return _from_text(text, kind, decode)
     structured: Any = answer.structured
-    try:
+    inner = _unwrapped(structured)
+    if inner is None:
         return decode(structured)
-    except ValueError:
-        inner = _unwrapped(structured)
-        if inner is None:
-            raise
-        return decode(inner)
+    first, then = (inner, structured) if wraps and not _is_object(kind) else (structured, inner)
+    try:
+        return decode(first)
+    except ValueError as error:
+        try:
+            return decode(then)
+        except ValueError:
+            raise error from None
+
+
+def _is_object(kind: Any) -> bool:
+    """Whether the values of a type are objects, and nothing else: one class of fields, or a mapping."""
+    while typing.get_origin(kind) is typing.Annotated:
+        kind = typing.get_args(kind)[0]
+    kind = typing.get_origin(kind) or kind
+    if not isinstance(kind, type):
+        return False
+    return issubclass(kind, Mapping) or hasattr(kind, "__annotations__")
 
 
 def _unwrapped(structured: Raw) -> Raw | None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from msgspec import UNSET
+
 from mcprelay.client.courier import Refusal
 from mcprelay.client.progress import logger
 from mcprelay.client.stream import RETRY_MS, RETRY_MS_MOST
@@ -40,10 +42,20 @@ class _Ear:
                 for event in parser.feed(chunk):
                     self.fruitless = 0
                     if isinstance(event, sse.Event) and event.event == "message":
-                        web.heard(web.peer.take(jsonrpc.parse(event.data, depth=web.peer.depth)))
+                        self.hear(event.data)
         finally:
             self.last = parser.last_event_id or self.last
             self.retry = self.retry if parser.retry is None else min(parser.retry, RETRY_MS_MOST)
+
+    def hear(self, data: bytes) -> None:
+        """Take a message. An answer does not belong here, and settles nothing: who waits for one reads elsewhere."""
+        web = self.web
+        message = jsonrpc.parse(data, depth=web.peer.depth)
+        asks = message.role == "request" if isinstance(message, jsonrpc.Malformed) else message.method is not UNSET
+        if asks:
+            web.heard(web.peer.take(message))
+        else:
+            web.peer.dropped += 1
 
     def pause(self) -> float:
         """Seconds to wait before it is opened again: longer each time that nothing came."""

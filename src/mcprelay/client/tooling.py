@@ -109,7 +109,8 @@ class Tooling:
 
     def _typed(self, call: Call, answer: ToolAnswer, kind: Any) -> Any:
         try:
-            return output.typed(answer, text_of(answer.content), kind)
+            wraps = not self._revision.has(Feature.ANY_STRUCTURED)
+            return output.typed(answer, text_of(answer.content), kind, wraps=wraps)
         except ConfigurationError:
             raise
         except ValueError as error:
