@@ -12,15 +12,15 @@ from typing import Any, TypeVar
 import msgspec
 
 from mcprelay.relay.guarded import GuardedTool
+from mcprelay.relay.kept import Kept
 from mcprelay.relay.toolset import ToolSet
 from mcprelay.wire.dialect import Rewritten
 from mcprelay.wire.schema import DEFAULT_LIMITS, SchemaLimits
 
 Form = TypeVar("Form")
 
-_MOST = 10_000
 _DEEPEST = 200
-_known: dict[tuple[str, Callable[..., Any]], Any] = {}
+_known: Kept[tuple[str, Callable[..., Any]], Any] = Kept(entries=10_000)
 
 
 def offered(guarded: ToolSet) -> tuple[GuardedTool, ...]:
@@ -50,15 +50,14 @@ def form(tool: GuardedTool, dialect: Callable[..., Form]) -> Form:
     place = (tool.digest, dialect)
     made: Form | None = _known.get(place)
     if made is None:
-        while len(_known) >= _MOST:
-            del _known[next(iter(_known))]
-        made = _known[place] = dialect(tool.input_schema, limits=_limits(tool))
+        size = len(msgspec.json.encode(tool.input_schema))
+        made = dialect(tool.input_schema, limits=_limits(size))
+        _known.put(place, made, size=size)
     return made
 
 
-def _limits(tool: GuardedTool) -> SchemaLimits:
-    """Limits that the schema is within, since it is within those of its relay, whatever these are."""
-    size = len(msgspec.json.encode(tool.input_schema))
+def _limits(size: int) -> SchemaLimits:
+    """Limits that a schema is within, since it is within those of its relay, whatever these are."""
     return SchemaLimits(
         schema_bytes=max(DEFAULT_LIMITS.schema_bytes, size),
         schema_nodes=max(DEFAULT_LIMITS.schema_nodes, size),

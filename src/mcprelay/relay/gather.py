@@ -24,6 +24,8 @@ _WIDEST = 4
 _LONGEST_NAME = 500
 """Characters of a name, an address or a description inside a note."""
 _SHORTEST_NEEDLE = 32
+_SEARCHED = 1 << 30
+"""Characters times needles that are searched at most: about a tenth of a second."""
 
 
 class Gathered(Struct):
@@ -48,10 +50,11 @@ def gather(content: Iterable[Any], structured: Any, *, limits: Limits) -> Gather
             gathered.texts.append(block.text)
         else:
             _take(block, gathered, limits)
-    if gathered.media:
-        _elide(gathered)
+    needles = _needles(gathered.media)
+    if needles:
+        _elide(gathered, needles, limits)
     if structured is not UNSET:
-        _structured(structured, gathered, limits)
+        _structured(structured, gathered, needles, limits)
     fits(gathered.texts, limits.result_bytes)
     return gathered
 
@@ -136,12 +139,11 @@ def _short(text: str) -> str:
 # --- structured content -----------------------------------------------------------------------------------------------
 
 
-def _structured(value: Any, gathered: Gathered, limits: Limits) -> None:
+def _structured(value: Any, gathered: Gathered, needles: list[tuple[str, str]], limits: Limits) -> None:
     """Take structured content, unless a text says the same already."""
     if _only(value) in gathered.texts:
         return  # told at once, because it is what most servers send
-    needles = _needles(gathered.media)
-    bound = limits.result_bytes + sum(len(needle) for needle, _ in needles)
+    bound = _searchable(needles, limits)
     counted = _at_least(value, bound)
     if counted > bound:
         raise ResultTooLarge("result_bytes", allowed=limits.result_bytes, actual=counted)
@@ -208,9 +210,23 @@ _JSON_STARTS = frozenset('{["-0123456789tfn \n')
 # --- media that are also written out in text --------------------------------------------------------------------------
 
 
-def _elide(gathered: Gathered) -> None:
-    """Replace what repeats a medium as base64 by the name of the attachment: a model must not read it as text."""
-    needles = _needles(gathered.media)
+def _searchable(needles: list[tuple[str, str]], limits: Limits) -> int:
+    """Characters that can be searched for media: what is allowed, each medium once, and not more than takes no time."""
+    if not needles:
+        return limits.result_bytes
+    longest = {name: len(needle) for needle, name in reversed(needles)}  # the longest form of each comes first
+    return min(limits.result_bytes + sum(longest.values()), _SEARCHED // len(needles))
+
+
+def _elide(gathered: Gathered, needles: list[tuple[str, str]], limits: Limits) -> None:
+    """Replace what repeats a medium as base64 by the name of the attachment: a model must not read it as text.
+
+    Raises:
+        ResultTooLarge: There is more text than can be searched.
+    """
+    counted = sum(map(len, gathered.texts))
+    if counted > _searchable(needles, limits):
+        raise ResultTooLarge("result_bytes", allowed=limits.result_bytes, actual=counted)
     for index, text in enumerate(gathered.texts):
         for needle, name in needles:
             if len(needle) <= len(text):

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from mcprelay.relay.kept import SIZE, Kept
 from mcprelay.relay.settings import ServerSettings
 
 _LONGEST = 365 * 24 * 3600.0
@@ -90,26 +91,23 @@ class Memory:
 
     Args:
         entries: How many are kept; the one that was kept longest goes first.
+        size: How many bytes their definitions have together.
         clock: The time in seconds.
     """
 
-    def __init__(self, *, entries: int = 1024, clock: Callable[[], float]) -> None:
-        self._entries: dict[str, Listed] = {}
-        self._most = entries
+    def __init__(self, *, entries: int = 1024, size: int = 4 * SIZE, clock: Callable[[], float]) -> None:
+        self._lists: Kept[str, Listed] = Kept(entries=entries, size=size)
         self._clock = clock
 
     def get(self, key: str) -> Listed | None:
         """A list that is still fresh, or None."""
-        listed = self._entries.get(key)
+        listed = self._lists.get(key)
         return listed if listed is not None and self._clock() < listed.fresh_until else None
 
     def put(self, key: str, listed: Listed) -> None:
         """Keep a list."""
-        self._entries.pop(key, None)
-        while len(self._entries) >= self._most:
-            del self._entries[next(iter(self._entries))]
-        self._entries[key] = listed
+        self._lists.put(key, listed, size=sum(len(raw) for _, raw in listed.tools))
 
     def drop(self, key: str) -> None:
         """Forget a list."""
-        self._entries.pop(key, None)
+        self._lists.drop(key)

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from mcprelay.relay.budget import Limits
 from mcprelay.relay.errors import DefinitionRefused
+from mcprelay.relay.kept import Kept
 from mcprelay.relay.narrowing import narrowing
 from mcprelay.relay.pins import Definition, define
 from mcprelay.relay.presentation import Presented, presented
@@ -34,12 +35,11 @@ class Reading(Struct, frozen=True, kw_only=True):
 
 
 class Readings:
-    """Readings by digest, as many as `entries`; the one that was made first goes first."""
+    """Definitions by their JSON, and readings by digest, for as long as there is room (`kept`)."""
 
     def __init__(self, *, entries: int = 10_000) -> None:
-        self._most = entries
-        self._known: dict[tuple[str, Limits], Reading | str] = {}
-        self._defined: dict[bytes, Definition] = {}
+        self._known: Kept[tuple[str, Limits], Reading | str] = Kept(entries=entries)
+        self._defined: Kept[bytes, Definition] = Kept(entries=entries)
 
     def define(self, raw: bytes) -> Definition:
         """The definition that a tool's own JSON says: as `pins.define`, once for the same bytes.
@@ -50,8 +50,7 @@ class Readings:
         definition = self._defined.get(raw)
         if definition is None:
             definition = define(raw)
-            _make_room(self._defined, self._most)
-            self._defined[raw] = definition
+            self._defined.put(raw, definition, size=len(raw))
         return definition
 
     def of(self, definition: Definition, *, limits: Limits) -> Reading:
@@ -63,16 +62,11 @@ class Readings:
         place = (definition.digest, limits)
         reading = self._known.get(place)
         if reading is None:
-            _make_room(self._known, self._most)
-            reading = self._known[place] = _read(definition, limits)
+            reading = _read(definition, limits)
+            self._known.put(place, reading, size=len(definition.canonical) if isinstance(reading, Reading) else 0)
         if isinstance(reading, str):
             raise DefinitionRefused(reading)
         return reading
-
-
-def _make_room(kept: dict[Any, Any], most: int) -> None:
-    while len(kept) >= most:
-        del kept[next(iter(kept))]
 
 
 def _read(definition: Definition, limits: Limits) -> Reading | str:
