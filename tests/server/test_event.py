@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from mcprelay import Context, LimitExceeded, Limits, ProtocolError, Server, ToolError
+from mcprelay.revisions import NEWEST_HANDSHAKE
 from mcprelay.server.event import Event, Events, Exchange, Handling, LimitHit, Refusal, Subscription
-from tests.server.ask import ask, call, connected
+from tests.server.ask import ask, call, connected, error
+from tests.server.wire import INFO, Http, notification, opened, request, until
 
 
 @pytest.fixture
@@ -337,3 +339,46 @@ async def test_a_question_to_the_client_carries_the_trace_on():
         question = await client.receive()
     assert question["method"] == "elicitation/create"
     assert question["params"]["_meta"] == {"traceparent": PARENT, "tracestate": "a=b"}
+
+
+async def test_a_session_that_listens_is_told_of_at_both_ends_on_a_stream_and_on_a_channel(server: Server):
+    events = watched(server)
+
+    def told() -> list[tuple[str, tuple[str, ...], int]]:
+        found = [event for event in events if isinstance(event, Subscription)]
+        return [(event.state, event.lists, event.resources) for event in found]
+
+    http = Http(server.asgi())
+    await http.initialize()
+    await http.result(http.request("resources/subscribe", {"uri": "a://b"}))
+    assert told() == []
+    async with opened(http.get()):
+        assert told() == [("opened", ("tools", "prompts", "resources"), 1)]
+    await until(lambda: len(told()) == 2)
+    assert told()[1] == ("closed", ("tools", "prompts", "resources"), 1)
+    events.clear()
+    async with connected(server) as client:
+        hello = {"protocolVersion": NEWEST_HANDSHAKE.name, "capabilities": {}, "clientInfo": INFO}
+        await client.send(request("initialize", hello))
+        await client.receive()
+        await client.send(notification("notifications/initialized"))
+        await until(lambda: len(told()) == 1)
+    await until(lambda: len(told()) == 2)
+    assert [state for state, _, _ in told()] == ["opened", "closed"]
+
+
+async def test_resources_to_listen_to_are_bounded_in_a_session_and_on_a_stream():
+    server = Server("s", limits=Limits(subscriptions=2))
+    server.add_resource("a://{x}", lambda x: x, name="r")
+    events = watched(server)
+    http = Http(server.asgi())
+    await http.initialize()
+    for uri in ("a://1", "a://2", "a://2"):
+        await http.result(http.request("resources/subscribe", {"uri": uri}))
+    refused = (await http.answer(http.request("resources/subscribe", {"uri": "a://3"})))["error"]
+    assert "subscriptions=2" in refused["message"]
+    assert LimitHit(limit="subscriptions", allowed=2) in events
+    await http.result(http.request("resources/unsubscribe", {"uri": "a://1"}))
+    await http.result(http.request("resources/subscribe", {"uri": "a://3"}))
+    wanted = {"notifications": {"resourceSubscriptions": ["a://1", "a://2", "a://3"]}}
+    assert "subscriptions=2" in (await error(server, "subscriptions/listen", wanted))["message"]

@@ -25,6 +25,7 @@ from mcprelay.server import handshake, question
 from mcprelay.server.batch import holds_more, over
 from mcprelay.server.call import Answer, Call
 from mcprelay.server.event import LimitHit, Refusal
+from mcprelay.server.observation import listening_in
 from mcprelay.server.outbox import Outbox
 from mcprelay.server.subscription import SessionListener, notice
 from mcprelay.wire import jsonrpc
@@ -338,8 +339,11 @@ class Connection:
 
     async def _tell(self, session: Session) -> None:
         listener = SessionListener(session, capabilities=lambda: self._server.capabilities)
-        changes = self._server.changes
+        changes, events = self._server.changes, self._server.events
         changes.add(listener)
+        told = None
+        if events.observers or events.logged(logging.INFO):
+            told = listening_in(events, session, self._server.capabilities)
         try:
             while changed := await listener.changes():
                 for change in changed:
@@ -347,6 +351,8 @@ class Connection:
                 await self.drain()
         finally:
             changes.discard(listener)
+            if told is not None:
+                told.close()
 
     # --- sending: the way back to the client
 

@@ -283,7 +283,7 @@ class Context(Generic[StateT]):
             key: The question's name, unique in the call. Give one whenever a body asks more than one question.
 
         Raises:
-            ProtocolError: The client has not declared that it can be asked.
+            ProtocolError: The client has not declared that it can be asked, or its protocol revision has no such form.
             DefinitionError: The type cannot be a form.
         """
         from mcprelay.server.form import form_of
@@ -328,6 +328,8 @@ class Context(Generic[StateT]):
         """Ask the client's model (client/sampling). `.text` of the result is what it said.
 
         Raises:
+            ProtocolError: The client has not declared that it can be asked, or its protocol revision has no such
+                messages: several blocks in one, audio, tools.
             ConfigurationError: Tool uses and their results do not stand in pairs (client/sampling, "Message Content
                 Constraints").
         """
@@ -348,7 +350,7 @@ class Context(Generic[StateT]):
             "tools": None if tools is None else [msgspec.to_builtins(tool) for tool in tools],
             "toolChoice": tool_choice,
         }
-        capability: dict[str, Any] = {"sampling": {"tools": {}} if tools else {}}
+        capability: dict[str, Any] = {"sampling": {"tools": {}} if tools or tool_choice else {}}
         request = InputRequest(
             "sampling/createMessage", {name: item for name, item in params.items() if item is not None}
         )

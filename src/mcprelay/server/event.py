@@ -91,12 +91,12 @@ class Authorization(Struct, frozen=True, kw_only=True):
 
 
 class Subscription(Struct, frozen=True, kw_only=True):
-    """A client began or ceased to listen.
+    """A client began or ceased to listen: on a stream of change notifications, or as a session on a channel.
 
     Attributes:
         state: What happened.
         lists: The lists whose changes it hears of.
-        resources: Of how many resources it hears.
+        resources: Of how many resources it hears; a session may subscribe to more meanwhile.
         seconds: How long it listened; 0 at the beginning.
     """
 

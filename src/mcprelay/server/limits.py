@@ -25,6 +25,7 @@ class Limits(Struct, frozen=True, kw_only=True):
         detached_calls: How many calls of the handshake era run on over HTTP although their clients hung up; one more is
             cancelled.
         listen_streams: How many streams of change notifications are open at once.
+        subscriptions: To how many resources one session, or one stream of change notifications, may listen.
         sessions: How many sessions of the handshake era are kept, by the store in memory.
         session_seconds: For how long a session is kept after its last request.
         stream_bytes: How much may wait for a slow reader of one event stream; beyond it, progress is coalesced and log
@@ -55,6 +56,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     concurrent_requests: int = 1024
     detached_calls: int = 1024
     listen_streams: int = 10_000
+    subscriptions: int = 1000
     sessions: int = 10_000
     session_seconds: float = 3600.0
     stream_bytes: int = 2**20

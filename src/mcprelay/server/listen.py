@@ -6,7 +6,8 @@ import contextlib
 from functools import partial
 from typing import TYPE_CHECKING
 
-from mcprelay.server.observation import Listening
+from mcprelay.errors import LimitExceeded
+from mcprelay.server.observation import listening_to
 from mcprelay.server.subscription import Listener, notice
 from mcprelay.types import EmptyResult, SubscriptionFilter
 from mcprelay.wire import jsonrpc
@@ -35,10 +36,11 @@ async def listen(server: Server, call: Call) -> EmptyResult:
     """Acknowledge first, then tell what changes until either side ends it (patterns/subscriptions)."""
     honored = _honored(server, call.params.notifications)
     uris = honored.resource_subscriptions
+    _check_number(server, len(uris))
     meta = jsonrpc.encode({SUBSCRIPTION_ID: call.id})
     listener = CallerListener.of(honored)
     listener.hides = partial(server.catalog.hides, call.principal) if uris else None
-    listening = Listening(server.events, honored) if call.observed else None
+    listening = listening_to(server.events, honored) if call.observed else None
     followed = await _followed(server, uris) if uris and server.follow else None
     server.changes.add(listener)
     try:
@@ -55,6 +57,13 @@ async def listen(server: Server, call: Call) -> EmptyResult:
         if followed is not None:
             await followed.aclose()
     return EmptyResult(meta={SUBSCRIPTION_ID: call.id})
+
+
+def _check_number(server: Server, subscriptions: int) -> None:
+    allowed = server.limits.subscriptions
+    if subscriptions > allowed:
+        what = "the number of resources to listen to"
+        raise LimitExceeded("subscriptions", allowed, actual=subscriptions, what=what)
 
 
 def _honored(server: Server, wanted: SubscriptionFilter) -> SubscriptionFilter:
@@ -86,6 +95,7 @@ async def subscribe(server: Server, call: Call) -> EmptyResult:
     assert session is not None, "only sessions subscribe"  # noqa: S101 - the transport's promise
     uri = call.params.uri
     if uri not in session.subscriptions and not server.catalog.hides(call.principal, uri):
+        _check_number(server, len(session.subscriptions) + 1)
         session.subscriptions.append(uri)
         if server.follow and uri not in server.followed:
             server.followed.add(uri)

@@ -13,10 +13,11 @@ from mcprelay.types import InputRequiredResult, Resource, ResourceTemplate, Tool
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from mcprelay.ports import Session
     from mcprelay.server.call import Answer, Call
     from mcprelay.server.entry import Entry
     from mcprelay.server.event import Events, Kind
-    from mcprelay.types import SubscriptionFilter
+    from mcprelay.types import ServerCapabilities, SubscriptionFilter
 
     Outcome = Literal["completed", "refused", "asked", "failed", "cancelled"]
 
@@ -86,25 +87,38 @@ def _kind_of(entry: Entry) -> Kind:
     return kinds.get(type(entry.definition), "prompt")
 
 
+def listening_to(events: Events, wanted: SubscriptionFilter) -> Listening:
+    """A subscription of the stateless era, which begins."""
+    lists = {
+        "tools": wanted.tools_list_changed,
+        "prompts": wanted.prompts_list_changed,
+        "resources": wanted.resources_list_changed,
+    }
+    return Listening(events, tuple(name for name, on in lists.items() if on), len(wanted.resource_subscriptions))
+
+
+def listening_in(events: Events, session: Session, capabilities: ServerCapabilities) -> Listening:
+    """A session of the handshake era that begins to hear of every list whose changes are declared."""
+    lists = {"tools": capabilities.tools, "prompts": capabilities.prompts, "resources": capabilities.resources}
+    told = tuple(name for name, declared in lists.items() if declared and declared.get("listChanged"))
+    return Listening(events, told, len(session.subscriptions))
+
+
 class Listening:
     """A subscription, from its beginning to its end.
 
     Args:
         events: Who is told.
-        wanted: What is heard of.
+        lists: The lists whose changes are heard of.
+        resources: Of how many resources is heard.
     """
 
     __slots__ = ("_begun", "_events", "_lists", "_resources")
 
-    def __init__(self, events: Events, wanted: SubscriptionFilter) -> None:
-        lists = {
-            "tools": wanted.tools_list_changed,
-            "prompts": wanted.prompts_list_changed,
-            "resources": wanted.resources_list_changed,
-        }
+    def __init__(self, events: Events, lists: tuple[str, ...], resources: int) -> None:
         self._events = events
-        self._lists = tuple(name for name, on in lists.items() if on)
-        self._resources = len(wanted.resource_subscriptions)
+        self._lists = lists
+        self._resources = resources
         self._begun = perf_counter()
         self._tell("opened", 0.0)
 

@@ -9,15 +9,32 @@ import msgspec
 from msgspec import UNSET, Raw
 
 from mcprelay.core.peer import Lost, Refused, Replied
-from mcprelay.errors import Evidence, ProtocolError
+from mcprelay.errors import ConfigurationError, Evidence, ProtocolError
+from mcprelay.revisions import Fault
 from mcprelay.wire import jsonrpc
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mcprelay.core.peer import Peer, Pending
+    from mcprelay.revisions import Revision
+    from mcprelay.types import InputRequest
 
 GONE = "the client is gone: nobody can answer"
+
+
+def shaped(revision: Revision, request: InputRequest) -> InputRequest:
+    """A question as the client's revision has it.
+
+    Raises:
+        ProtocolError: The revision cannot say it, as if the client had not declared that it can be asked this.
+    """
+    try:
+        question: InputRequest = revision.shape(request)
+    except ConfigurationError as error:
+        why = f"{request.method} cannot be asked in protocol revision {revision.name}: {error}"
+        raise ProtocolError(revision.code(Fault.MISSING_CAPABILITY), why) from error
+    return question
 
 
 async def ask(

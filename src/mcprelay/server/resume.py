@@ -26,6 +26,7 @@ from msgspec import Raw, Struct
 
 from mcprelay.errors import ConfigurationError, LimitExceeded, ProtocolError
 from mcprelay.revisions import Fault, Feature
+from mcprelay.server import question
 from mcprelay.types import InputRequest, InputRequiredResult
 from mcprelay.wire import jsonrpc
 
@@ -154,7 +155,7 @@ class Interview:
         raise self._misuse
 
     async def _ask_back(self, request: InputRequest, decode: Callable[[Raw], Any]) -> Any:
-        shaped = self.call.revision.shape(request)
+        shaped = question.shaped(self.call.revision, request)
         params = shaped.params or {}
         if carried := self._trace():
             params = {**params, "_meta": {**params.get("_meta", {}), **carried}}

@@ -24,6 +24,7 @@ from mcprelay.server.calllink import CallLink
 from mcprelay.server.conversation import MARK, STANDING
 from mcprelay.server.conversations import Conversations
 from mcprelay.server.exchange import ACCEPTED, JSON_HEADER, Hangup
+from mcprelay.server.observation import listening_in
 from mcprelay.server.session import new_session_id
 from mcprelay.server.stream import Reply
 from mcprelay.wire import jsonrpc
@@ -312,6 +313,9 @@ class Streamable:
             await arrival.refuse(_unavailable(str(error)), limit=error)
             return
         name, _, event_id = (work.last_event_id or STANDING).partition(MARK)
+        events = self._server.events
+        listening = name == STANDING and (events.observers or events.logged(logging.INFO))
+        told = listening_in(events, conversation.session, self._server.capabilities) if listening else None
         try:
             if name == STANDING:
                 await _read(conversation.stand(), event_id or None, arrival)
@@ -321,6 +325,8 @@ class Streamable:
                 await self._replay(name, event_id, arrival, conversation)
         finally:
             self._server.changes.closed()
+            if told is not None:
+                told.close()
 
     async def _replay(self, name: str, event_id: str, arrival: Arrival, conversation: Conversation) -> None:
         """Read what is left of a stream that has ended, or that another process writes."""
