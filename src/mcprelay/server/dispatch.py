@@ -13,7 +13,7 @@ from logging import INFO
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from msgspec import UNSET, Raw
+from msgspec import Raw
 
 from mcprelay.errors import (
     LimitExceeded,
@@ -156,8 +156,6 @@ class Dispatcher:
             return await observed(self._events, call, self.handle)
         try:
             outcome = await self.chain(call)
-            if type(outcome) is ToolResult and outcome.structured_content is not UNSET:
-                outcome = self._as_published(call, outcome)
             result = outcome if type(outcome) is bytes else self._encode(call.revision, outcome)
         except (GeneratorExit, KeyboardInterrupt):
             raise
@@ -193,13 +191,6 @@ class Dispatcher:
             members = members.partition(b',"_meta"')[0]
         body = jsonrpc.encode(result)
         return jsonrpc.splice(body, members) if members else body
-
-    def _as_published(self, call: Call, result: ToolResult) -> ToolResult:
-        """A tool's result whose structured content fits the output schema as the revision publishes it."""
-        if call.method.name != "tools/call" or not call.revision.shapers:
-            return result
-        entry = self._catalog.tools.get(call.params.name, call.principal)
-        return call.revision.shape_output(result, None if entry is None else entry.definition.output_schema)
 
     def _hinted(self, revision: Revision, result: Cacheable) -> Cacheable:
         if not revision.has(Feature.CACHE_HINTS):
