@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from mcprelay import Limits, Server
 from mcprelay.errors import LimitExceeded
 from mcprelay.ports import Session, SessionStore
+from mcprelay.server.event import LimitHit
 from mcprelay.server.session import MemorySessions, new_session_id
 
 
@@ -83,3 +87,24 @@ def test_a_session_id_is_visible_ascii_and_never_the_same() -> None:
     assert len(ids) == 100
     assert all("!" <= char <= "~" for name in ids for char in name)
     assert all(len(name) == 32 for name in ids)
+
+
+async def test_what_a_session_remembers_of_its_client_is_bounded() -> None:
+    server = Server("s", limits=Limits(session_bytes=400))
+    server.add_resource("a://{x}", lambda x: x, name="r")
+    events: list[Any] = []
+    server.observe(events.append)
+    http = Http(server.asgi())
+    hello = {
+        "protocolVersion": http.revision,
+        "capabilities": {"experimental": {"x": {"y": "z" * 400}}},
+        "clientInfo": INFO,
+    }
+    refused = (await http.answer(http.request("initialize", hello)))["error"]
+    assert "session_bytes=400" in refused["message"]
+    assert LimitHit(limit="session_bytes", allowed=400) in events
+    await http.initialize()
+    await http.result(http.request("resources/subscribe", {"uri": "a://" + "1" * 200}))
+    refused = (await http.answer(http.request("resources/subscribe", {"uri": "a://" + "2" * 200})))["error"]
+    assert "session_bytes=400" in refused["message"]
+    await http.result(http.request("resources/subscribe", {"uri": "a://3"}))

@@ -11,6 +11,7 @@ from mcprelay import revisions
 from mcprelay.ports import Session
 from mcprelay.revisions import Era, Fault
 from mcprelay.server.call import Answer, Call
+from mcprelay.server.event import LimitHit
 from mcprelay.wire import jsonrpc
 from mcprelay.wire.params import InitializeParams
 
@@ -51,8 +52,14 @@ def begun(server: Server, request: Called, *, id: str = "", principal: Principal
         names = ", ".join(revision.name for revision in server.revisions)
         why = f"Method not found: initialize. This server speaks {names}, without a handshake"
         return refusal(request, server.revisions[0], Fault.METHOD_NOT_FOUND, why)
+    said = b"{}" if request.params is UNSET else bytes(request.params)
+    allowed = server.limits.session_bytes
+    if len(said) > allowed:
+        server.events.emit(LimitHit(limit="session_bytes", allowed=allowed))
+        why = f"Invalid params: they are over the limit, {len(said)} bytes: session_bytes={allowed}"
+        return refusal(request, handshake[0], Fault.INVALID_PARAMS, why)
     try:
-        params = _decode_initialize(b"{}" if request.params is UNSET else request.params)
+        params = _decode_initialize(said)
     except msgspec.DecodeError as error:
         return refusal(request, handshake[0], Fault.INVALID_PARAMS, f"Invalid params: {error}")
     agreed = revisions.negotiate(params.protocol_version, handshake)

@@ -27,6 +27,8 @@ class Limits(Struct, frozen=True, kw_only=True):
         listen_streams: How many streams of change notifications are open at once.
         subscriptions: To how many resources one session, or one stream of change notifications, may listen.
         sessions: How many sessions of the handshake era are kept, by the store in memory.
+        session_bytes: What a session remembers of its client, who says what that is: its name, its capabilities, and
+            what it subscribed to.
         session_seconds: For how long a session is kept after its last request.
         stream_bytes: How much may wait for a slow reader of one event stream; beyond it, progress is coalesced and log
             messages are dropped.
@@ -58,6 +60,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     listen_streams: int = 10_000
     subscriptions: int = 1000
     sessions: int = 10_000
+    session_bytes: int = 128 * 1024
     session_seconds: float = 3600.0
     stream_bytes: int = 2**20
     file_bytes: int = 16 * 2**20

@@ -66,6 +66,12 @@ def _check_number(server: Server, subscriptions: int) -> None:
         raise LimitExceeded("subscriptions", allowed, actual=subscriptions, what=what)
 
 
+def _check_size(server: Server, uris: tuple[str, ...]) -> None:
+    allowed, size = server.limits.session_bytes, sum(map(len, uris))
+    if size > allowed:
+        raise LimitExceeded("session_bytes", allowed, actual=size, what="what the session subscribes to")
+
+
 def _honored(server: Server, wanted: SubscriptionFilter) -> SubscriptionFilter:
     """The part of a filter that a server can honor."""
     offered = server.capabilities
@@ -96,6 +102,7 @@ async def subscribe(server: Server, call: Call) -> EmptyResult:
     uri = call.params.uri
     if uri not in session.subscriptions and not server.catalog.hides(call.principal, uri):
         _check_number(server, len(session.subscriptions) + 1)
+        _check_size(server, (*session.subscriptions, uri))
         session.subscriptions.append(uri)
         if server.follow and uri not in server.followed:
             server.followed.add(uri)
