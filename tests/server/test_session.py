@@ -11,6 +11,7 @@ from mcprelay.errors import LimitExceeded
 from mcprelay.ports import Session, SessionStore
 from mcprelay.server.event import LimitHit
 from mcprelay.server.session import MemorySessions, new_session_id
+from tests.server.wire import INFO, Http
 
 
 class Now:
