@@ -23,7 +23,7 @@ from mcprelay.client.answer import prompt_answer, reader, tool_answer
 from mcprelay.client.listening import PromptsChanged, ResourcesChanged, ResourceUpdated, ToolsChanged
 from mcprelay.errors import CallFailed, ProtocolError, RemoteError, ResourceNotFound
 from mcprelay.revisions import Fault, Feature, find
-from mcprelay.server import Server
+from mcprelay.server import Server, question
 from mcprelay.server.address import Matcher
 from mcprelay.server.context import Context
 from mcprelay.server.entry import Entry
@@ -265,7 +265,7 @@ class Upstream:
         requests = _decode_plain(result.get("inputRequests", b"{}"))
         answers = {}
         for key, request in requests.items():
-            shaped = call.revision.shape(InputRequest(request["method"], request.get("params")))
+            shaped = question.shaped(call.revision, InputRequest(request["method"], request.get("params")))
             answers[key] = await call.link.request(shaped.method, jsonrpc.encode(shaped.params or {}))
         again: dict[str, Any] = {"inputResponses": answers} if answers else {}
         if "requestState" in result:
@@ -279,6 +279,8 @@ class Upstream:
         ours = call.revision
         if ours.shapers and not self._is_question(result) and ours is not self._revision():
             typed = _RESULTS[call.method.name](jsonrpc.encode(result))
+            if isinstance(typed, ToolResult):
+                typed = self._known.dispatcher.as_published(call, typed)
             result = _decode_members(jsonrpc.encode(ours.shape(typed)))
         face = self._known.dispatcher.face(ours)
         if ours.has(Feature.RESULT_TYPE):

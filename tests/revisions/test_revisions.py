@@ -119,7 +119,8 @@ def test_an_elicitation_by_address_has_an_id_only_where_the_revision_demands_one
 
     assert NEW.shape(request) is request
     assert NOVEMBER.shape(request).params["elicitationId"]
-    assert NOVEMBER.shape(NOVEMBER.shape(request)) == NOVEMBER.shape(request)
+    assert NOVEMBER.shape(once := NOVEMBER.shape(request)) == once
+    assert NOVEMBER.shape(request) != once, "each question has an id of its own"
     form = InputRequest("elicitation/create", {"message": "m"})
     assert NOVEMBER.shape(form) is form
 

@@ -8,6 +8,7 @@ wants here.
 from __future__ import annotations
 
 import inspect
+import logging
 import os
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -18,6 +19,7 @@ from mcprelay.client.elicitation import Elicitation
 from mcprelay.client.sampling import Sampling
 from mcprelay.core.dialogue import flaw
 from mcprelay.errors import ConfigurationError, ProtocolError
+from mcprelay.revisions import NEWEST
 from mcprelay.types import (
     Audio,
     ClientCapabilities,
@@ -34,6 +36,10 @@ from mcprelay.wire import jsonrpc, percent
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
+
+    from mcprelay.revisions import Revision
+
+logger = logging.getLogger("mcprelay.client")
 
 ELICIT = "elicitation/create"
 SAMPLE = "sampling/createMessage"
@@ -83,16 +89,32 @@ class Handlers:
             roots={} if self.has(ROOTS) else None,
         )
 
-    async def answer(self, method: str, params: Raw | UnsetType) -> bytes:
-        """The encoded result of one question. What the user's handler raises goes through.
+    async def answer(self, method: str, params: Raw | UnsetType, revision: Revision = NEWEST) -> bytes:
+        """The encoded result of one question, as a revision has it. What the user's handler raises goes through.
 
         Raises:
-            ProtocolError: No handler answers such a question, or it is malformed.
+            ProtocolError: No handler answers such a question, it is malformed, or the answer cannot be said in the
+                revision.
         """
         handler = self._by_method.get(method)
         if handler is None:
             raise ProtocolError(jsonrpc.METHOD_NOT_FOUND, f"Method not found: {method}")
-        return _encode(await handler(b"{}" if params is UNSET else params))
+        answer = await handler(b"{}" if params is UNSET else params)
+        try:
+            return _encode(_as_spoken(revision, answer))
+        except ConfigurationError as error:
+            why = f"the answer to {method} cannot be said in protocol revision {revision.name}: {error}"
+            logger.warning("%s", why)
+            raise ProtocolError(jsonrpc.INTERNAL_ERROR, why) from error
+
+
+def _as_spoken(revision: Revision, answer: Any) -> Any:
+    """An answer as a revision has it. JSON that a handler wrote itself stays as it is where that will do."""
+    if not isinstance(answer, dict) or SamplingResult not in revision.shapers:
+        return revision.shape(answer)
+    typed = msgspec.convert(answer, SamplingResult)
+    shaped = revision.shape(typed)
+    return answer if shaped == typed else shaped
 
 
 def _callable(setting: str, value: Any) -> Any:

@@ -109,14 +109,21 @@ def typed(answer: ToolAnswer, text: str, kind: Any, *, wraps: bool = True) -> An
             raise error from None
 
 
+_FIELDS = ("__dataclass_fields__", "__struct_fields__", "__total__", "__attrs_attrs__", "model_fields")
+"""What a class with fields has: of dataclasses, msgspec, typed dicts, attrs, pydantic."""
+
+
 def _is_object(kind: Any) -> bool:
-    """Whether the values of a type are objects, and nothing else: one class of fields, or a mapping."""
+    """Whether the values of a type are objects and nothing else: one class of fields, or a mapping. Or anything."""
     while typing.get_origin(kind) is typing.Annotated:
         kind = typing.get_args(kind)[0]
     kind = typing.get_origin(kind) or kind
     if not isinstance(kind, type):
+        return kind is Any
+    config = getattr(kind, "__struct_config__", None)
+    if getattr(kind, "__pydantic_root_model__", False) or (config is not None and config.array_like):
         return False
-    return issubclass(kind, Mapping) or hasattr(kind, "__annotations__")
+    return kind is object or issubclass(kind, Mapping) or any(hasattr(kind, name) for name in _FIELDS)
 
 
 def _unwrapped(structured: Raw) -> Raw | None:
@@ -132,7 +139,13 @@ def _from_text(text: str, kind: Any, decode: Callable[[Any], Any]) -> Any:
         return text
     if kind is None or kind is type(None):
         return None
-    return decode(text.encode())
+    try:
+        return decode(text.encode())
+    except ValueError as error:  # a string says itself, without quotes
+        try:
+            return decode(msgspec.json.encode(text))
+        except ValueError:
+            raise error from None
 
 
 def plain(raw: Raw) -> Any:

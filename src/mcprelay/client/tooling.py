@@ -14,6 +14,7 @@ from mcprelay.client.handshake import introduce_by
 from mcprelay.client.outcome import Refused, Succeeded, text_of
 from mcprelay.contract import Contract
 from mcprelay.errors import ConfigurationError
+from mcprelay.revisions import NEWEST, Feature
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -109,7 +110,9 @@ class Tooling:
 
     def _typed(self, call: Call, answer: ToolAnswer, kind: Any) -> Any:
         try:
-            wraps = not self._revision.has(Feature.ANY_STRUCTURED)
+            link = self._caller.connection.current
+            revision = NEWEST if link is None or link.revision is None else link.revision
+            wraps = not revision.has(Feature.ANY_STRUCTURED)
             return output.typed(answer, text_of(answer.content), kind, wraps=wraps)
         except ConfigurationError:
             raise

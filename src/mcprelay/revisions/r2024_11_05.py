@@ -1,5 +1,6 @@
 """Revision 2024-11-05: the HTTP+SSE pair; no audio, no tool annotations, no messages in progress."""
 
+from mcprelay.revisions.question import each, no_sound, sampled_by
 from mcprelay.revisions.r2025_03_26 import REVISION as NEXT
 from mcprelay.revisions.revision import Feature, HttpRules
 from mcprelay.revisions.shape import audio_as_text, content_by, without
@@ -15,5 +16,6 @@ REVISION = NEXT.but(
         Resource: without("size"),
         ProgressParams: without("message"),
         **content_by(audio_as_text),
+        **sampled_by(each(no_sound)),
     },
 )

@@ -1,15 +1,18 @@
-"""Revision 2025-06-18: no icons, no URL elicitation, no tools in sampling, no stream that is polled."""
+"""Revision 2025-06-18: no icons, URL elicitation or lists in forms; sampling of one block, without tools."""
 
+from mcprelay.revisions.question import plain_form, sampled_by, single, toolless
 from mcprelay.revisions.r2025_11_25 import REVISION as NEXT
 from mcprelay.revisions.revision import Feature
 from mcprelay.revisions.shape import content_by, replace, without
 from mcprelay.types import (
     ClientCapabilities,
     Implementation,
+    InputRequest,
     Prompt,
     Resource,
     ResourceLink,
     ResourceTemplate,
+    SamplingResult,
     Tool,
 )
 
@@ -19,6 +22,13 @@ _without_icons = without("icons")
 def _block(block: object) -> object:
     """A content block; only links have icons."""
     return _without_icons(block) if isinstance(block, ResourceLink) else block
+
+
+_conversation = sampled_by(single, message_meta=False)
+
+
+def _question(request: InputRequest) -> InputRequest:
+    return plain_form(_conversation[InputRequest](toolless(request)))
 
 
 def _capabilities(declared: ClientCapabilities) -> ClientCapabilities:
@@ -44,6 +54,8 @@ REVISION = NEXT.but(
         Prompt: _without_icons,
         Implementation: without("icons", "description", "website_url"),
         ClientCapabilities: _capabilities,
+        InputRequest: _question,
+        SamplingResult: _conversation[SamplingResult],
         **content_by(_block),
     },
 )

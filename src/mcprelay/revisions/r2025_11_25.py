@@ -2,9 +2,10 @@
 
 from typing import Any
 
+from mcprelay.revisions.question import each, object_tools, sampled_by, with_elicitation_id
 from mcprelay.revisions.r2026_07_28 import REVISION as NEXT
 from mcprelay.revisions.revision import Era, Fault, Feature, HttpRules, Method
-from mcprelay.revisions.shape import object_content, object_output, replace
+from mcprelay.revisions.shape import object_content, object_output
 from mcprelay.types import (
     ElicitResult,
     InitializeResult,
@@ -13,6 +14,7 @@ from mcprelay.types import (
     SamplingResult,
     Tool,
     ToolResult,
+    ToolUseResult,
 )
 from mcprelay.wire.params import (
     InitializeParams,
@@ -24,12 +26,16 @@ from mcprelay.wire.params import (
 )
 
 
-def _with_elicitation_id(request: InputRequest) -> InputRequest:
-    """In this revision an elicitation in URL mode has an id; the address is as good a one as any other."""
-    params: dict[str, Any] = request.params or {}
-    if params.get("mode") != "url" or "elicitationId" in params:
-        return request
-    return replace(request, params={**params, "elicitationId": params["url"]})
+def _structured(block: Any) -> Any:
+    """What a tool gave, inside a conversation with a model: structured content is an object there too."""
+    return object_content(block) if isinstance(block, ToolUseResult) else block
+
+
+_conversation = sampled_by(each(_structured))
+
+
+def _question(request: InputRequest) -> InputRequest:
+    return with_elicitation_id(object_tools(_conversation[InputRequest](request)))
 
 
 REVISION = NEXT.but(
@@ -72,5 +78,10 @@ REVISION = NEXT.but(
         polling=True,
         status={Fault.PARSE: 400, Fault.INVALID_REQUEST: 400},
     ),
-    shapes={Tool: object_output, ToolResult: object_content, InputRequest: _with_elicitation_id},
+    shapes={
+        Tool: object_output,
+        ToolResult: object_content,
+        InputRequest: _question,
+        SamplingResult: _conversation[SamplingResult],
+    },
 )

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 from msgspec import Struct
 
-from mcprelay.types import EmptyResult
+from mcprelay.revisions.shape import is_object_schema, wrapped_content
+from mcprelay.types import EmptyResult, ToolResult
 from mcprelay.wire.params import Params
 
 if TYPE_CHECKING:
@@ -148,9 +149,29 @@ class Revision(Struct, frozen=True, kw_only=True, eq=False, dict=True):
         return feature in self.features
 
     def shape(self, value: Any) -> Any:
-        """A value of the newest shape as this revision has it: what it lacks is dropped, what it demands is added."""
+        """A value of the newest shape as this revision has it: what it lacks is dropped, what it demands is added.
+
+        Raises:
+            ConfigurationError: It is a question, or the answer to one, that cannot be said in this revision.
+        """
         shaper = self.shapers.get(type(value))
         return value if shaper is None else shaper(value)
+
+    def shape_output(self, result: ToolResult, schema: dict[str, Any] | None) -> ToolResult:
+        """The result of a tool that publishes `schema` (in the newest shape, None for none), as this revision has it.
+
+        Where structured content must be an object, the schema decides whether the value is wrapped, and not the value:
+        so it fits what `shape` makes of the tool. An error is held against no schema.
+        """
+        wrapped = (
+            schema is not None
+            and result.structured_content is not msgspec.UNSET
+            and not result.is_error
+            and not self.has(Feature.ANY_STRUCTURED)
+            and not is_object_schema(schema)
+        )
+        shaped: ToolResult = self.shape(wrapped_content(result) if wrapped else result)
+        return shaped
 
     def method(self, name: str, sender: str = "client") -> Method | None:
         """The method of that name if `sender` may send it in this revision."""

@@ -13,7 +13,7 @@ from logging import INFO
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from msgspec import Raw
+from msgspec import UNSET, Raw
 
 from mcprelay.errors import (
     LimitExceeded,
@@ -42,6 +42,7 @@ from mcprelay.types import (
     ListResourceTemplatesResult,
     ListToolsResult,
     Text,
+    Tool,
     ToolResult,
 )
 from mcprelay.wire import jsonrpc, mirror
@@ -51,6 +52,7 @@ from mcprelay.wire.params import SERVER_INFO
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
+    from mcprelay.auth.principal import Principal
     from mcprelay.revisions import Revision
     from mcprelay.server import Server
     from mcprelay.server.call import Call
@@ -156,6 +158,8 @@ class Dispatcher:
             return await observed(self._events, call, self.handle)
         try:
             outcome = await self.chain(call)
+            if type(outcome) is ToolResult and outcome.structured_content is not UNSET:
+                outcome = self.as_published(call, outcome)
             result = outcome if type(outcome) is bytes else self._encode(call.revision, outcome)
         except (GeneratorExit, KeyboardInterrupt):
             raise
@@ -191,6 +195,15 @@ class Dispatcher:
             members = members.partition(b',"_meta"')[0]
         body = jsonrpc.encode(result)
         return jsonrpc.splice(body, members) if members else body
+
+    def as_published(self, call: Call, result: ToolResult) -> ToolResult:
+        """A tool's result whose structured content fits the output schema as the call's revision publishes it."""
+        if call.method.name != "tools/call" or not call.revision.shapers:
+            return result
+        entry = self._catalog.tools.get(call.params.name, call.principal)
+        definition = None if entry is None else entry.definition
+        schema = definition.output_schema if isinstance(definition, Tool) else None
+        return call.revision.shape_output(result, schema)
 
     def _hinted(self, revision: Revision, result: Cacheable) -> Cacheable:
         if not revision.has(Feature.CACHE_HINTS):
@@ -295,8 +308,7 @@ class Dispatcher:
         if reference.type == "ref/prompt":
             entry = self._catalog.prompts.get(reference.name or "", call.principal)
         elif reference.type == "ref/resource":
-            uri = reference.uri or ""
-            entry = self._catalog.templates.get(uri, call.principal) or self._catalog.resources.get(uri, call.principal)
+            entry = self._referred(reference.uri or "", call.principal)
         else:
             why = f"Invalid params: ref.type is ref/prompt or ref/resource, not {reference.type!r}"
             raise ProtocolError(call.revision.code(Fault.INVALID_PARAMS), why)
@@ -311,6 +323,13 @@ class Dispatcher:
             return values
         shown = tuple(values[:_COMPLETIONS_SHOWN])
         return CompleteResult(completion=Completion(values=shown, total=len(values), has_more=len(values) > len(shown)))
+
+    def _referred(self, uri: str, principal: Principal | None) -> Entry | None:
+        """The template that a reference names, or that its URI is one of; or the resource."""
+        entry = self._catalog.templates.get(uri, principal)
+        if entry is None and (found := self._catalog.listed(uri, principal)) is not None:
+            entry = found[0]
+        return entry
 
     # --- the server itself
 
