@@ -161,6 +161,8 @@ async def test_variables_of_templates_are_completed_with_the_others_known():
     assert await complete("country", "d") == {"values": ["de", "dk"], "total": 2, "hasMore": False}
     many = await complete("city", "", country="fr")
     assert (len(many["values"]), many["values"][0], many["total"], many["hasMore"]) == (100, "fr-0", 150, True)
+    named = {"ref": {"type": "ref/resource", "uri": "geo://de/x"}, "argument": {"name": "country", "value": "f"}}
+    assert (await result(server, "completion/complete", named))["completion"]["values"] == ["fr"], "a URI names it too"
     unknown = {"ref": {"type": "ref/resource", "uri": "geo://x"}, "argument": {"name": "a", "value": ""}}
     assert (await error(server, "completion/complete", unknown))["code"] == -32602
 
