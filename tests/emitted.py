@@ -34,11 +34,12 @@ class Watch:
     """The messages of one conversation.
 
     Attributes:
-        revision: What was agreed on.
+        revision: What was agreed on by a handshake.
     """
 
     def __init__(self) -> None:
         self.revision = OLDER
+        self._last: str | None = None  # what a request said last: a notification does not say it
         self._asked: dict[tuple[Sender, Any], tuple[str, str]] = {}
 
     def hear(self, sender: Sender, data: bytes) -> None:
@@ -71,7 +72,7 @@ class Watch:
         """The revision of a message, and the method that it has or answers."""
         method = message.get("method")
         if isinstance(method, str):
-            revision = self._said(method, message.get("params"))
+            revision = self._said(method, message.get("params"), calls="id" in message)
             if "id" in message:
                 self._asked[sender, _key(message["id"])] = (method, revision)
             return revision, method
@@ -83,17 +84,17 @@ class Watch:
             revision = self.revision
         return revision, method
 
-    def _said(self, method: str, params: Any) -> str:
-        if not isinstance(params, dict):
-            return self.revision
+    def _said(self, method: str, params: Any, *, calls: bool) -> str:
         if method == "initialize":
-            asked = params.get("protocolVersion")
+            self._last = None
+            asked = params.get("protocolVersion") if isinstance(params, dict) else None
             return asked if asked in REVISIONS else OLDER
-        meta = params.get("_meta")
+        meta = params.get("_meta") if isinstance(params, dict) else None
         said = meta.get(VERSION) if isinstance(meta, dict) else None
         if isinstance(said, str):
-            self.revision = said  # what follows, notifications say no revision
-        return self.revision
+            self._last = said
+            return said
+        return self.revision if calls else self._last or self.revision
 
 
 def _key(request_id: Any) -> str:
