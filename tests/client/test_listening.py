@@ -348,7 +348,8 @@ async def test_a_session_that_is_renewed_is_subscribed_to_again():
     async def respond(exchange):
         session = exchange.headers.get("mcp-session-id")
         if exchange.method == "GET":
-            await exchange.reply(405)
+            await exchange.stream()
+            await exchange.left()
         elif exchange.method == "DELETE":
             await exchange.reply(204)
         elif exchange.asks == "initialize":

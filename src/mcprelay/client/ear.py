@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Raw, UnsetType
 
-from mcprelay.client import handshake
+from mcprelay.client import failure, handshake
 from mcprelay.client.listening import LISTEN, Listening, is_end, unacknowledged, untold
 from mcprelay.client.progress import logger
 from mcprelay.errors import CallFailed, RemoteError, told
@@ -29,7 +29,6 @@ class Ear:
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
         self._in_session: dict[Listening, None] = {}
-        self._subscribed: dict[str, int] = {}
         self.open: dict[Listening, None] = {}
 
     async def listen(self, listening: Listening) -> None:
@@ -52,7 +51,7 @@ class Ear:
         """A link of which it is known what it speaks."""
         call = self._caller.call(handshake.DISCOVER)
         link = await self._caller.connection.link(call)
-        if link.revision is None:
+        if not link.settled:
             await self._caller.send(call)
         return link
 
@@ -97,35 +96,33 @@ class Ear:
                 logger.debug("%s is malformed", method)
 
     async def _by_session(self, listening: Listening, link: Link) -> None:
+        """Serve a listening in a session and, when it was lost, in the one after it."""
         link.stand()
         self._in_session[listening] = None
-        uris: tuple[str, ...] = ()
+        generation = link.generation
         try:
-            while True:
+            while link.revision is None or link.revision.era is Era.HANDSHAKE:
+                generation = link.generation
                 listening.honored = honored = _honored(link, listening.wanted)
-                uris = honored.resource_subscriptions
-                for uri in uris:
+                for uri in honored.resource_subscriptions:
                     await self._caller.send(self._subscription("resources/subscribe", uri))
-                    self._subscribed[uri] = self._subscribed.get(uri, 0) + 1
                 listening.agreed(honored)
-                await link.until_renewed()
-                self._subscribed.clear()
+                await link.until_renewed(generation)
+            raise failure.deaf("the server speaks another revision now")
         finally:
             del self._in_session[listening]
-            await self._unsubscribe(uris, link)
+            if link.alive and link.settled and link.generation == generation:
+                await self._unsubscribe(listening.honored.resource_subscriptions, link)
 
     def _subscription(self, method: str, uri: str, *, deadline: float | None = None) -> Call:
         return self._caller.call(method, b'"uri":%b' % _encode(uri), deadline=deadline)
 
     async def _unsubscribe(self, uris: tuple[str, ...], link: Link) -> None:
-        """Take back the subscriptions that nobody else has, as far as the server still listens, and soon."""
+        """Take back the subscriptions that nobody else has, and soon."""
         due = link.loop.time() + link.settings.close_timeout
         for uri in uris:
-            left = self._subscribed.get(uri, 1) - 1
-            self._subscribed[uri] = left
-            if left > 0 or not link.alive:
+            if any(uri in other.honored.resource_subscriptions for other in self._in_session):
                 continue
-            self._subscribed.pop(uri, None)
             try:
                 await self._caller.send(self._subscription("resources/unsubscribe", uri, deadline=due))
             except CallFailed as error:

@@ -87,6 +87,19 @@ def note_sent(error: CallFailed, *, before: bool) -> None:
         error.args = (f"{reason}; but it had been sent before, and {_ADVICE[Evidence.MAYBE_SENT]}",)
 
 
+def unmet(error: CallFailed) -> CallFailed:
+    """A handshake that was refused, as the failure of a call that waited for it: nothing of the call was sent."""
+    mine = type(error).__new__(type(error))
+    mine.args = error.args
+    vars(mine).update(vars(error), evidence=Evidence.NOT_SENT)
+    return mine
+
+
+def deaf(reason: str) -> ConnectionLost:
+    """What the server says outside of calls cannot be heard any more."""
+    return ConnectionLost(f"listening: {told(reason, most=1000)}", evidence=Evidence.MAYBE_SENT)
+
+
 def lost(call: Call | None, evidence: Evidence, reason: str, **process: Any) -> ConnectionLost:
     """The connection ended before the answer."""
     return ConnectionLost(

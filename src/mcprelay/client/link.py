@@ -21,8 +21,8 @@ from mcprelay.client.deadline import Watch, is_cancelled
 from mcprelay.client.face import Face
 from mcprelay.client.progress import LogMessage, Progress, logger
 from mcprelay.core.peer import Called, Cancelled, Event, Expired, Notified, Peer, Rejected
-from mcprelay.errors import Evidence, ProtocolError
-from mcprelay.revisions import Era, Feature
+from mcprelay.errors import ProtocolError
+from mcprelay.revisions import NEWEST, Era, Feature
 from mcprelay.wire import jsonrpc
 from mcprelay.wire.params import LOG_LEVEL, CancelledParams, MessageParams, NotificationParams, ProgressParams
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from mcprelay.client.call import Call
     from mcprelay.client.party import Party
     from mcprelay.core.peer import Pending
+    from mcprelay.errors import CallFailed
     from mcprelay.revisions import Revision
 
 PROGRESS = "notifications/progress"
@@ -75,6 +76,8 @@ class Link:
         face: What the server said of itself.
         peer: The debts of both sides.
         alive: Whether calls can be made.
+        generation: How often the session became another one.
+        deaf: Why what the server says outside of calls cannot be heard, or None.
     """
 
     def __init__(self, party: Party) -> None:
@@ -83,6 +86,8 @@ class Link:
         self.revision: Revision | None = None
         self.face = Face()
         self.alive = True
+        self.generation = 0
+        self.deaf: CallFailed | None = None
         self.loop = asyncio.get_running_loop()
         pending: dict[Any, Pending] = {}
         self.peer = Peer(
@@ -161,21 +166,38 @@ class Link:
     def finish(self, call: Call) -> None:
         """End a call as if it had been answered with an empty result."""
 
-    async def until_renewed(self) -> None:
-        """Wait until the session is another one.
+    @property
+    def settled(self) -> bool:
+        """Whether it is known what is spoken, and a request could be sent in it now."""
+        return self.revision is not None
+
+    async def until_renewed(self, generation: int) -> None:
+        """Wait until the session is another one than it was in a `generation`, or may have been missed in part.
 
         Raises:
-            ConnectionLost: The link ended.
+            CallFailed: The link ended, or nothing can be heard on it any more.
         """
-        if self.alive:
+        if self.alive and self.deaf is None and self.generation == generation:
             if self._renewal is None:
                 self._renewal = self.loop.create_future()
             await asyncio.shield(self._renewal)
         if not self.alive:
-            raise failure.lost(None, Evidence.ANSWERED, "the connection ended")
+            raise failure.deaf("the connection ended")
+        if self.deaf is not None:
+            raise self.deaf
 
     def renewed(self) -> None:
-        """The session is another one, or the link has ended."""
+        """The session is another one, or part of what it told was missed, or the link has ended."""
+        self.generation += 1
+        self.deaf = None
+        self._wake()
+
+    def deafened(self, error: CallFailed) -> None:
+        """What the server says outside of calls cannot be heard any more."""
+        self.deaf = error
+        self._wake()
+
+    def _wake(self) -> None:
         renewal, self._renewal = self._renewal, None
         if renewal is not None and not renewal.done():
             renewal.set_result(None)
@@ -303,9 +325,10 @@ class Link:
     async def _answer(self, event: Called) -> None:
         self.hold()
         try:
+            spoken = self.revision or NEWEST
             if self.revision is not None and self.revision.method(event.method, "server") is None:
                 raise ProtocolError(jsonrpc.METHOD_NOT_FOUND, f"Method not found: {event.method}")
-            answer = self.peer.answer(event.id, await self.party.handlers.answer(event.method, event.params))
+            answer = self.peer.answer(event.id, await self.party.handlers.answer(event.method, event.params, spoken))
         except asyncio.CancelledError:
             if is_cancelled():
                 self.peer.settle(event.id, b"")

@@ -16,6 +16,7 @@ from mcprelay.client.courier import Refusal
 from mcprelay.core.dialer import Kind, kind_of
 from mcprelay.core.peer import Garbled, Refused, Replied
 from mcprelay.errors import CallFailed, ConnectionLost, Evidence
+from mcprelay.revisions import Feature
 from mcprelay.wire import jsonrpc, sse
 from mcprelay.wire.field import shown
 
@@ -91,11 +92,24 @@ class Reading:
 
     def _message(self, data: bytes, status: int = 200) -> Raw | Refusal | None:
         """What a message says about the call: its answer, or nothing; what else it says goes to the link."""
-        web = self._web
-        message = jsonrpc.parse(data, depth=web.peer.depth)
-        if isinstance(message, jsonrpc.Malformed):
-            return self._malformed(message, data, status)
-        return self._take(message, status)
+        depth = self._web.peer.depth
+        message = jsonrpc.parse(data, depth=depth)
+        if not isinstance(message, jsonrpc.Malformed):
+            return self._take(message, status)
+        if self._revision is not None and self._revision.has(Feature.BATCH) and jsonrpc.is_batch(data):
+            batch = jsonrpc.parse_batch(data, depth=depth)
+            if isinstance(batch, list):
+                return self._parts(batch, data, status)
+        return self._malformed(message, data)
+
+    def _parts(self, batch: list[jsonrpc.Message], data: bytes, status: int) -> Raw | Refusal | None:
+        answer = None
+        for part in batch:
+            if isinstance(part, jsonrpc.Malformed):
+                self._malformed(part, data)
+            else:
+                answer = self._take(part, status) or answer
+        return answer
 
     def _take(self, message: jsonrpc.Envelope, status: int) -> Raw | Refusal | None:
         web, call = self._web, self._call
@@ -117,25 +131,18 @@ class Reading:
             return Refusal(status, self.headers, b"", event.error)
         return None
 
-    def _malformed(self, message: jsonrpc.Malformed, data: bytes, status: int) -> Raw | Refusal | None:
+    def _malformed(self, message: jsonrpc.Malformed, data: bytes) -> None:
         web = self._web
-        if jsonrpc.is_batch(data) and not isinstance(batch := jsonrpc.parse_batch(data), jsonrpc.Malformed):
-            answer = None
-            for part in batch:
-                if isinstance(part, jsonrpc.Envelope):
-                    answer = self._take(part, status) or answer
-            return answer
         self._unreadable = message.reason
         if message.id is not None and message.role != "request" and message.id != self._call.request_id:
-            web.unreadable += 1
-            return None  # what this stream says of other calls does not count
+            web.unreadable += 1  # what this stream says of other calls does not count
+            return
         event = web.peer.take(message)
         if isinstance(event, Garbled):
             web.unreadable += 1
             self._call.evidence = Evidence.ANSWERED
             raise failure.garbled(self._call, event.error, data)
         web.heard(event, self._call)
-        return None
 
     # --- streams
 

@@ -1,7 +1,7 @@
 """A connection over HTTP: each call its own request, each answer a body or a stream.
 
 Nothing is sent before the first call; what comes back says what the server is (`ladder`). In the handshake era a lost
-session is renewed once, shared by all calls that lost it.
+session is renewed once for all who need it: those that lost it, and those that come while it is renewed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from mcprelay.core import probe
 from mcprelay.core.dialer import Addressed, Dialer
 from mcprelay.core.probe import Step
 from mcprelay.errors import CallFailed, Evidence
-from mcprelay.revisions import Era
+from mcprelay.revisions import Era, Feature
 from mcprelay.wire import jsonrpc
 from mcprelay.wire.field import HeaderInvalid
 from mcprelay.wire.mirror import mirror
@@ -55,6 +55,7 @@ class Web(Link):
         self.remembered = remembered
         self.pair: Line | None = None
         self._joint: asyncio.Task[None] | None = None
+        self._lost = False  # the session: hands must be shaken before anything else is sent
         self._standing: asyncio.Task[None] | None = None
         self._closing: asyncio.Future[None] | None = None
 
@@ -64,7 +65,8 @@ class Web(Link):
         """See `Link`."""
         return self._called(call)
 
-    async def _called(self, call: Call) -> Raw:
+    async def _called(self, call: Call, *, repeated: bool = False) -> Raw:
+        """Send a call over what the server speaks; `repeated` when it is sent again because its session was lost."""
         revision = self.revision
         if revision is not None and revision.era is Era.STATELESS:
             answer = await self.post(call, revision)
@@ -76,26 +78,41 @@ class Web(Link):
             self.revision = revision = None
         if revision is None:
             return await ladder.climb(self, call)
+        if self.renewing:
+            await self.join(call, revision)
+            return await self._called(call, repeated=repeated)
         if call.method == handshake.DISCOVER:
             return Raw(b"{}")  # the handshake has told what there is to tell
-        return await self._in_session(call, revision)
+        return await self._in_session(call, revision, repeated=repeated)
 
     # --- the handshake era
 
-    async def _in_session(self, call: Call, revision: Revision) -> Raw:
-        """A call in a session; one that is lost is renewed once (handshake transports, "Session Management")."""
+    async def _in_session(self, call: Call, revision: Revision, *, repeated: bool) -> Raw:
+        """A call in a session; one that is lost is renewed, once (handshake transports, "Session Management")."""
         session = self.dialer.session
         answer = await self.post(call, revision)
         if isinstance(answer, Raw):
             return answer
-        if answer.status != 404 or session is None:
+        if repeated or session is None or answer.status != 404:
             raise self.failed(call, answer)
+        self.lose(session)
+        return await self._called(call, repeated=True)
+
+    def lose(self, session: str) -> None:
+        """The server does not know this session any more. Whoever lost it later than others finds the next one."""
         if self.dialer.session == session:
-            await self.join(call, revision)
-        answer = await self.post(call, self.revision or revision)
-        if isinstance(answer, Raw):
-            return answer
-        raise self.failed(call, answer)
+            self.dialer.forget()
+            self._lost = True
+
+    @property
+    def renewing(self) -> bool:
+        """Whether hands are being shaken, or must be before anything else is sent in a session."""
+        return self._lost or (self._joint is not None and not self._joint.done())
+
+    @property
+    def settled(self) -> bool:
+        """See `Link`."""
+        return self.revision is not None and not self.renewing and (self.pair is None or self.pair.alive)
 
     def due(self) -> float:
         """Until when a connection that is begun now must stand."""
@@ -126,28 +143,45 @@ class Web(Link):
             raise failure.unconnected(call, f"there is no connection ({error})") from error
         except CallFailed as error:
             if error.evidence is Evidence.ANSWERED:
-                raise
+                raise failure.unmet(error) from error
             raise failure.unconnected(call, f"there is no connection ({error})") from error
         if call.patient:
             call.deadline = self.loop.time() + self.settings.request_timeout
 
+    async def rejoin(self) -> None:
+        """Shake hands anew on behalf of whoever hears the server outside of calls.
+
+        Raises:
+            CallFailed: There is no new session.
+        """
+        proposed = self.revision or self.party.offered[-1]
+        await self.join(handshake.initialize_call(self.party, proposed, deadline=self.due()), proposed)
+
     async def _connect(self, proposed: Revision, due: float) -> None:
-        """Shake hands, or open the HTTP+SSE pair where that is refused."""
-        self.dialer.forget()
+        """Shake hands, or open the HTTP+SSE pair where that is refused.
+
+        Until this has succeeded nothing else is sent in a session; when it fails, whoever comes next begins anew.
+        """
         call = handshake.initialize_call(self.party, proposed, deadline=due)
         reading = Reading(self, call, proposed)
         answer = await self.post(call, None, reading)
         if isinstance(answer, Refusal):
             await self._refused(call, proposed, answer, due)
-            return
+        else:
+            await self._agree(call, answer, reading, due)
+
+    async def _agree(self, call: Call, answer: Raw, reading: Reading, due: float) -> None:
         agreed = handshake.agree(self, answer, call)
         self.dialer.opened(agreed, reading.headers)
+        renewed, self._lost = self._lost, False
+        self.peer.batches = agreed.has(Feature.BATCH)
         await self.tell(handshake.initialized_notice(), due=due)
         level = handshake.set_level(self.party, self)
         if level is not None:
             self.spawn(self._quietly(level))
-        self._stand_again()
         self.renewed()
+        if self._sit() or self.party.hears:
+            self.stand(renewed=renewed)
 
     async def _refused(self, call: Call, proposed: Revision, refusal: Refusal, due: float) -> None:
         step = probe.after_initialize_refused(
@@ -157,6 +191,7 @@ class Web(Link):
             await self._connect(step.revision, due)
         elif step.step is Step.REPEAT and step.revision is not None:
             handshake.speak(self, step.revision)
+            self._leave_session()
         elif step.step is Step.UNSUPPORTED:
             raise failure.unsupported(call, step.supported, [revision.name for revision in self.party.offered])
         elif step.step is Step.PAIR:
@@ -175,6 +210,22 @@ class Web(Link):
         pair = Line(channel, self.party, remembered=Era.HANDSHAKE, due=due)
         await pair.start()
         self.pair, self.face, self.revision = pair, pair.face, pair.revision
+        self._leave_session()
+        self.spawn(self._outlive(pair))
+
+    def _leave_session(self) -> None:
+        """The server turned out to be one that is spoken with in another way."""
+        self._lost = False
+        self._sit()
+        self.renewed()
+
+    async def _outlive(self, pair: Line) -> None:
+        """Whoever listens to the pair hears of its end. The next call opens another one."""
+        try:
+            while True:
+                await pair.until_renewed(pair.generation)
+        except CallFailed as error:
+            self.deafened(error)
 
     async def _quietly(self, call: Call) -> None:
         try:
@@ -182,24 +233,25 @@ class Web(Link):
         except CallFailed as error:
             logger.debug("%s", error)
 
-    def _stand_again(self) -> None:
-        """Open the server's own stream in a new session, where there may be something to hear on it."""
-        stood = self._standing is not None
-        if self._standing is not None:
-            self._standing.cancel()
-            self._standing = None
-        if stood or self.party.hears:
-            self.stand()
+    def _sit(self) -> bool:
+        """Give up the server's own stream, and say whether there was one."""
+        standing, self._standing = self._standing, None
+        if standing is not None:
+            standing.cancel()
+        return standing is not None
 
-    def stand(self) -> None:
+    def stand(self, *, renewed: bool = False) -> None:
         """See `Link` (transports of the handshake era, "Listening for Messages from the Server")."""
         from mcprelay.client.standing import stand
 
         revision = self.revision
         if revision is None or not revision.http.sessions or self.pair is not None:
             return
+        if self.deaf is not None:  # it waits for a time at which to try again, or has given up: try again now
+            self._sit()
+            self.deaf = None
         if self._standing is None or self._standing.done():
-            self._standing = self.started(stand(self))
+            self._standing = self.started(stand(self, renewed=renewed))
 
     # --- one request
 
@@ -261,8 +313,8 @@ class Web(Link):
 
     async def tell(self, message: bytes, *, due: float | None = None) -> None:
         """See `Link`. It is given as long as a connection may take, or until `due`."""
-        if not message or not self.alive:
-            return
+        if not message or not self.alive or self._lost:
+            return  # what was to be said in a session that is lost interests nobody
         if self.pair is not None:
             await self.pair.tell(message)
             return

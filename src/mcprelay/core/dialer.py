@@ -91,7 +91,7 @@ class Dialer:
         self._names: dict[str, tuple[str, str]] = {}
 
     def post(self, message: Addressed, *, revision: Revision | None) -> Request:
-        """A message as an HTTP request in a revision; None while no revision is agreed on.
+        """A message as an HTTP request in a revision; None while none is agreed on, which is before any session.
 
         Raises:
             HeaderInvalid: The method or the name cannot be carried in a header.
@@ -120,8 +120,10 @@ class Dialer:
         return named
 
     def _of_session(self, revision: Revision | None) -> list[tuple[str, str]]:
-        headers = []
-        if revision is not None and revision.http.version_header:
+        headers: list[tuple[str, str]] = []
+        if revision is None:
+            return headers
+        if revision.http.version_header:
             headers.append((header.PROTOCOL_VERSION, revision.name))
         if self.session is not None:
             headers.append((SESSION, self.session))
@@ -147,7 +149,7 @@ class Dialer:
         self.session = session if usable and revision.http.sessions else None
 
     def forget(self) -> None:
-        """The session is lost: the next `initialize` carries none."""
+        """The session is lost."""
         self.revision = None
         self.session = None
 
