@@ -232,7 +232,7 @@ def test_unknown_content_becomes_a_note():
         (PNG, "image/png", Media("image", PNG, "image/png")),
         (PNG, "Image/PNG; x=y", Media("image", PNG, "image/png")),
         (PNG, "image/jpeg", Media("image", PNG, "image/png")),
-        (b"unknown", "image/png", Media("image", b"unknown", "image/png")),
+        (b"unknown", "image/png", "declared as image/png, and it is none"),
         (b"ID3...", "audio/mp3", Media("audio", b"ID3...", "audio/mp3")),
         (b"....ftypM4A ", "audio/mp4", Media("audio", b"....ftypM4A ", "audio/mp4")),
         (b"RIFF....WEBPVP8 ", "image/webp", Media("image", b"RIFF....WEBPVP8 ", "image/webp")),
@@ -242,7 +242,8 @@ def test_unknown_content_becomes_a_note():
         (b"%PDF-1.4", "image/png", "declared as image/png, but it is application/pdf"),
         (b"x", 'image/"><b>', "content of an unnamed type is not passed on"),
         (b"x", None, "content of an unnamed type is not passed on"),
-        (b"RIFF....AVI ", "audio/wav", Media("audio", b"RIFF....AVI ", "audio/wav")),
+        (b"RIFF....AVI ", "audio/x-wav", "declared as audio/x-wav, and it is none"),
+        (b"\xff\xf1\x50", "audio/aac", Media("audio", b"\xff\xf1\x50", "audio/aac")),
     ],
 )
 def test_media_go_on_by_type_and_by_what_they_really_are(data, mime_type, found):
@@ -592,3 +593,13 @@ def test_a_limit_left_open_is_no_limit():
         Ledger().spend("s", size=5, tokens=None, limits=Limits(run_bytes=4))
     assert (caught.value.limit, caught.value.allowed, caught.value.actual) == ("run_bytes", 4, 5)
     Ledger().spend("s", size=10**9, tokens=None, limits=Limits())
+
+
+def test_looking_for_many_pictures_in_much_text_is_refused_and_not_begun():
+    pictures = [Image(PNG + bytes([number]) * 40, "image/png") for number in range(200)]
+    huge = result("ab+/" * 5_000_000, *pictures)
+    framed = Funnel("s").result(huge)
+    assert framed.withheld == "too_large"
+    many = Funnel("s", limits=Limits(result_bytes=100_000_000)).result(huge)
+    assert many.withheld == "too_large"
+    assert Funnel("s").result(result("ab+/" * 100, *pictures)).withheld is None

@@ -22,6 +22,7 @@ class Limits(Struct, frozen=True, kw_only=True):
         result_tokens: Text of one result as framed, by the counter that the application supplies.
         result_blocks: Content blocks of one result.
         media_bytes: One picture, sound or file, decoded.
+        media_pixels: One picture, unpacked, as its head says.
         result_media_bytes: All of them in one result.
         server_bytes: Text of one server within one run.
         server_tokens: The same in tokens.
@@ -38,6 +39,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     result_tokens: int | None = None
     result_blocks: int = 256
     media_bytes: int = 5 * MIB
+    media_pixels: int = 64_000_000
     result_media_bytes: int = 20 * MIB
     server_bytes: int | None = None
     server_tokens: int | None = None

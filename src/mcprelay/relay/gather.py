@@ -16,6 +16,7 @@ from msgspec import UNSET, Struct
 from mcprelay.relay.budget import Limits
 from mcprelay.relay.errors import ResultTooLarge
 from mcprelay.relay.media import Media, admitted, plain_type
+from mcprelay.relay.picture import pixels
 from mcprelay.types import Audio, EmbeddedResource, Image, ResourceContents, ResourceLink, Text, Unknown
 
 _CHUNK = 1 << 16
@@ -114,6 +115,9 @@ def _medium(data: bytes, mime_type: str | None, gathered: Gathered, limits: Limi
     if isinstance(found, str):
         gathered.texts.append(f"[left out: {found}; {len(data):,} bytes]")
         return
+    area = pixels(data, found.mime_type)
+    if area > limits.media_pixels:
+        raise ResultTooLarge("media_pixels", allowed=limits.media_pixels, actual=area)
     gathered.media.append(found)
     together = sum(len(medium.data) for medium in gathered.media)
     if together > limits.result_media_bytes:

@@ -41,6 +41,8 @@ _STARTS: tuple[tuple[bytes, str], ...] = (
     (b"%PDF-", "application/pdf"),
     (b"\x1a\x45\xdf\xa3", "audio/webm"),
 )
+_TELLING = frozenset(["image/png", "image/jpeg", "image/gif", "image/webp", "audio/wav", "audio/ogg", "audio/flac"])
+"""Types that their first bytes always tell."""
 _MARKUP = re.compile(rb"\s*(?:\xef\xbb\xbf)?\s*<[!?a-zA-Z]")
 _TYPE = re.compile(r"[a-z]+/[a-z0-9][a-z0-9.+-]{0,60}")
 _ALIASES = {"audio/x-wav": "audio/wav", "audio/mp3": "audio/mpeg"}
@@ -65,6 +67,8 @@ def admitted(data: bytes, mime_type: str | None) -> Media | str:
     found = sniffed(data)
     if found == "markup":
         return f"declared as {declared}, but it is markup"
+    if found is None and _ALIASES.get(declared, declared) in _TELLING:
+        return f"declared as {declared}, and it is none"  # a provider would refuse the whole request for it
     if found is None or found == _ALIASES.get(declared, declared):
         return Media(kind, data, declared)
     if KINDS[found] == kind:

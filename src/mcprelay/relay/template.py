@@ -42,6 +42,7 @@ TEMPLATE = """\
 # result_bytes  = 262144     # text of one result
 # result_tokens = 20000      # the same in tokens, where the application gives a counter
 # media_bytes   = 5242880    # one picture, sound or file
+# media_pixels  = 64000000   # one picture, unpacked
 # run_bytes     = 2000000    # all text of all servers in one run
 
 [cache]
