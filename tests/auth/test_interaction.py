@@ -274,6 +274,25 @@ async def test_a_pasted_address_is_the_answer(make):
     assert (await call(auth.bind(MCP, sender=network), network)).status == 200
 
 
+@pytest.mark.parametrize(
+    "pasted", ["c0de", "https://as.example.com/done", "http://127.0.0.1:33418/other?code=c0de", ""]
+)
+async def test_what_is_no_answer_is_not_taken_for_one_when_it_is_pasted(pasted):
+    paste = Paste(write=lambda _: None, read=lambda: pasted)
+    with pytest.raises(
+        StepFailed, match="does not begin with http://127.0.0.1:33418/callback; paste the whole"
+    ) as caught:
+        await paste.ask("https://as.example.com/authorize?state=x")
+    assert "c0de" not in str(caught.value)
+
+
+async def test_a_pasted_address_may_lack_the_scheme_that_browsers_hide():
+    paste = Paste(write=lambda _: None, read=lambda: " 127.0.0.1:33418/callback?code=c&state=x \n")
+    assert (
+        await paste.ask("https://as.example.com/authorize?state=x") == "http://127.0.0.1:33418/callback?code=c&state=x"
+    )
+
+
 async def test_an_application_asks_in_its_own_way(make):
     network, _, issuer = world()
 

@@ -196,6 +196,14 @@ def test_an_address_can_be_pasted_where_no_browser_is(environment, url, run):
     assert run("call", url, "whoami").returncode == 0
 
 
+def test_where_no_browser_opens_the_address_is_shown_and_what_to_do_without_one(environment, url):
+    with started({**environment, "BROWSER": "false %s"}, "login", url) as command:
+        assert "with --paste one on another machine will do" in command.stderr.readline()
+        with urllib.request.build_opener().open(address_in(command), timeout=20) as page:
+            assert b"Thank you" in page.read()
+        assert command.wait(timeout=30) == 0
+
+
 def test_a_login_that_is_interrupted_ends_at_once_without_a_traceback(environment, url):
     for words in ([], ["--paste"]):
         with started({**environment, "BROWSER": "true %s"}, "login", url, *words) as command:

@@ -19,6 +19,7 @@ from mcprelay.auth.address import same_origin
 from mcprelay.auth.callback import CallbackServer
 from mcprelay.auth.failure import StepFailed, shown
 from mcprelay.auth.flow import same_redirect, state_of
+from mcprelay.auth.veil import Hidden
 from mcprelay.errors import MCPRelayError
 from mcprelay.ports import Request
 
@@ -125,7 +126,7 @@ class Browser(Loopback):
         path: str = "/callback",
     ) -> None:
         super().__init__(write=write, host=host, port=port, path=path)
-        self._launch = launch or _launch
+        self._launch = launch or open_browser
 
     async def present(self, url: str) -> None:
         """Open the browser at the URL."""
@@ -183,9 +184,14 @@ class Paste:
         self._write(f"Open this address in a browser on any machine:\n\n    {url}\n")
         self._write("Then paste the address of the page that it ends at (that page will not load):")
         try:
-            return (await _beside(self._read)).strip()
+            pasted = Hidden((await _beside(self._read)).strip())
         except EOFError as error:
             raise StepFailed(STEP, "the input ended before an address was pasted") from error
+        if "://" not in pasted:  # some browsers hide the scheme
+            pasted = Hidden(f"{self.redirect_uri.partition('://')[0]}://{pasted}")
+        if not same_redirect(pasted, self.redirect_uri):
+            raise StepFailed(STEP, f"what was pasted does not begin with {self.redirect_uri}; paste the whole address")
+        return pasted
 
 
 class Application:
@@ -319,8 +325,11 @@ def _to_stderr(text: str) -> None:
     sys.stderr.flush()
 
 
-def _launch(url: str) -> bool:
-    """Open the default browser. The URL is known to be http or https, so no program's option can be in it."""
+def open_browser(url: str) -> bool:
+    """Open the default browser, and say whether there is one.
+
+    The URL is known to be http or https, so no program's option can be in it.
+    """
     import webbrowser
 
     try:

@@ -63,7 +63,16 @@ class Wishes(Struct, frozen=True, kw_only=True):
 
         if self.paste:
             return Paste(redirect_uri=f"http://127.0.0.1:{self.port or _REDIRECT_PORT}/callback")
-        return Browser(port=self.port)
+        return Browser(port=self.port, launch=_launch)
+
+
+def _launch(url: str) -> bool:
+    from mcprelay.auth.interaction import open_browser
+
+    opened = open_browser(url)
+    if not opened:
+        say("no browser can be opened here; with --paste one on another machine will do")
+    return opened
 
 
 async def login(target: str, wishes: Wishes = Wishes()) -> None:  # noqa: B008 - it is frozen
