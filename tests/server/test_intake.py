@@ -7,6 +7,10 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.base import BaseHTTPMiddleware
+from starlette.routing import Mount
 
 from mcprelay import Limits, Server
 from mcprelay.errors import LimitExceeded
@@ -122,3 +126,15 @@ async def test_zero_seconds_is_as_long_as_it_takes() -> None:
     assert intake._timer is None
     future.set_result({"type": "http.request"})
     assert await reading == b""
+
+
+async def test_a_late_body_is_given_up_behind_a_hosts_middleware_too() -> None:
+    async def dispatch(asked: Any, call_next: Any) -> Any:
+        return await call_next(asked)
+
+    server = Server("intake", limits=Limits(body_seconds=0.01))
+    host = Starlette(routes=[Mount("/", server.asgi())], middleware=[Middleware(BaseHTTPMiddleware, dispatch=dispatch)])
+    http = Http(host)
+    assert "body_seconds" in (await http.refusal(slow(http, b"{"), 408))["message"]
+    http.asked[1] = "initialize"
+    await http.result(http.post(PING))
