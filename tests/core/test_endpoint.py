@@ -497,3 +497,22 @@ def test_a_request_that_is_no_json_is_refused_under_its_id() -> None:
     assert refusal.status == 400
     assert json.loads(refusal.body)["id"] == "a"
     assert error(refusal)["code"] == -32700
+
+
+@pytest.mark.parametrize(("sessions", "has"), [("required", True), ("optional", True), ("off", False)])
+def test_streams_are_opened_and_sessions_ended_only_where_there_are_sessions(sessions: Any, has: bool) -> None:
+    kept = endpoint(sessions=sessions)
+    assert kept.has_sessions is has
+    for method in ("GET", "DELETE"):
+        assert (kept.open(head(method)) is None) is has
+    assert not endpoint(sessions=sessions, among=[NEWEST]).has_sessions
+
+
+def test_a_body_that_says_another_revision_than_its_header_is_a_mismatch() -> None:
+    later = NEWEST.but("2099-01-01")
+    both = endpoint(among=[NEWEST, later])
+    meta = {**META, PREFIX + "protocolVersion": later.name}
+    refusal = both.accept(modern(), body("tools/list", params={"_meta": meta}))
+    assert isinstance(refusal, Refusal)
+    assert error(refusal)["code"] == -32020
+    assert later.name in error(refusal)["message"]

@@ -151,3 +151,22 @@ def test_a_new_revision_is_one_row_of_differences() -> None:
     assert made_up.method("tools/call") is NEW.method("tools/call")
     assert made_up.shape(Text("a")) == Text("A")
     assert made_up.has(Feature.MRTR)
+
+
+def test_a_schema_that_is_a_resource_of_its_own_keeps_what_its_references_mean() -> None:
+    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "https://x.example/s", "type": "array"}
+    tool = NOVEMBER.shape(Tool(name="t", input_schema={"type": "object"}, output_schema=schema))
+
+    assert tool.output_schema == {
+        "type": "object",
+        "properties": {"result": {"$id": "https://x.example/s", "type": "array"}},
+        "required": ["result"],
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+    }
+
+
+def test_links_in_content_lose_the_icons_that_a_revision_lacks() -> None:
+    link = ResourceLink(uri="file:///x", name="x", icons=(Icon(src="https://x.example/i.png"),))
+    shaped = JUNE.shape(ToolResult(content=(link, Text("t"))))
+
+    assert shaped.content == (ResourceLink(uri="file:///x", name="x"), Text("t"))

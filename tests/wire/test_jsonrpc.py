@@ -173,3 +173,19 @@ def test_an_error_carries_any_data_and_an_id_only_when_there_is_one() -> None:
 def test_a_notification_without_params_leaves_them_out() -> None:
     assert json.loads(jsonrpc.notification("n")) == {"jsonrpc": "2.0", "method": "n"}
     assert json.loads(jsonrpc.notification("n", b'{"a":1}'))["params"] == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [
+        (b'{"jsonrpc":"2.0","id":1,"method":"ping"}', "request"),
+        (b'{"jsonrpc":"2.0","method":"notifications/x"}', "notification"),
+        (b'{"jsonrpc":"2.0","id":1,"result":{}}', "response"),
+        (b'{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":""}}', "response"),
+    ],
+)
+def test_a_message_is_of_exactly_one_kind(data: bytes, kind: str) -> None:
+    message = jsonrpc.parse(data)
+    assert isinstance(message, jsonrpc.Envelope)
+    kinds = {"request": message.is_request, "notification": message.is_notification, "response": message.is_response}
+    assert [name for name, holds in kinds.items() if holds] == [kind]

@@ -1,10 +1,12 @@
 """A validator for schemas and values that nobody here wrote: bounded, offline, masked."""
 
 import contextlib
+import enum
 import json
 import math
 import socket
 import threading
+from collections import OrderedDict
 
 import pytest
 from hypothesis import given, settings
@@ -445,3 +447,16 @@ def test_any_schema_is_refused_or_decides_about_any_value(schema, value):
     except SchemaRefused:
         return
     assert validator.accepts(value) == (validator.check(value) == [])
+
+
+def test_values_of_kinds_of_the_plain_types_are_weighed_like_these():
+    class Word(str):
+        __slots__ = ()
+
+    class Words(list): ...
+
+    class Number(enum.IntEnum):
+        ONE = 1
+
+    usual, odd = {"a": ["bc", 1]}, OrderedDict({Word("a"): Words([Word("bc"), Number.ONE])})
+    assert weigh(odd, depth=("d", 9)) == weigh(usual, depth=("d", 9))

@@ -105,11 +105,6 @@ class Method(Struct, frozen=True, kw_only=True, dict=True):
         """Decode the params; raises `msgspec.ValidationError` whose text names the path."""
         return msgspec.json.Decoder(self.params).decode
 
-    @cached_property
-    def decode_result(self) -> Callable[[bytes | msgspec.Raw], Any]:
-        """Decode a result; raises `msgspec.ValidationError` whose text names the path."""
-        return msgspec.json.Decoder(self.result).decode
-
 
 class HttpRules(Struct, frozen=True, kw_only=True):
     """What Streamable HTTP is in a revision.
