@@ -155,8 +155,7 @@ async def test_oauth_that_nobody_logged_in_for_says_what_to_run(shop, tmp_path, 
 
 
 async def test_a_users_own_token_goes_before_the_stored_account(shop, tmp_path, monkeypatch):
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     url, seen = shop
     async with Relay(servers={"shop": {"url": url, "allow": "*", "auth": "oauth"}}) as relay:
         tools = await relay.with_token("ann").tools("shop")

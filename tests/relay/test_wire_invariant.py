@@ -159,3 +159,27 @@ async def test_14_of_a_stream_the_frame_with_the_own_id_counts_and_not_the_first
         framed = await (await relay.tools())["shop__deploy"]()
     assert "mine" in framed.text
     assert "somebody else" not in framed.text
+
+
+async def test_15_a_list_of_one_stored_account_never_reaches_another_one(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    accounts = tmp_path / "mcprelay" / "tokens.json"
+    accounts.parent.mkdir(mode=0o700)
+    async with ScriptedHttp(Shop(REGION)) as http, reached(http.url, auth="oauth", cache=600) as relay:
+
+        def lists():
+            return http.methods.count("tools/list")
+
+        tools = await relay.tools()
+        await relay.tools()
+        await tools["shop__deploy"]()
+        assert lists() == 1
+        accounts.write_text("{}")
+        accounts.chmod(0o600)
+        await relay.tools()
+        await tools["shop__deploy"]()
+        assert lists() == 2
+        accounts.write_text("{ }")
+        await tools["shop__deploy"]()
+        await relay.tools()
+        assert lists() == 3

@@ -74,6 +74,8 @@ class Station:
         self._listens = listening == "on" and settings.cache != 0
         self._listener: asyncio.Task[None] | None = None
         self._last: Listed | None = None
+        self._last_place = ""
+        self._accounts = _accounts(settings, token)
         self._generation = 0
 
     @property
@@ -117,25 +119,28 @@ class Station:
             ServerUnreachable: No answer came.
             DefinitionRefused: The answer is no list of tools.
         """
-        kept = self._shelves.get(self.key)
+        place = self._place
+        kept = self._shelves.get(place)
         if kept is not None:
-            self._last = kept
+            self._last, self._last_place = kept, place
             return kept
         async with self._listing:
-            kept = self._shelves.get(self.key)  # somebody else has just asked
+            kept = self._shelves.get(self._place)  # somebody else has just asked
             return kept if kept is not None else await self._ask()
 
     @property
     def recent(self) -> Listed | None:
         """The list that was seen last, unless it may have changed since."""
         last = self._last
+        if self._accounts is not None and self._last_place != self._place:
+            return None
         if last is not None and self._shelves.clock() < max(last.fresh_until, last.read_at + self._shelves.hintless):
             return last
         return None
 
     async def _ask(self) -> Listed:
         self._notices.hints.clear()
-        before = self._generation
+        before, place = self._generation, self._place
         try:
             client = await self.client()
             found = await client.list_tools(fresh=True, deadline=self._deadline())
@@ -154,11 +159,22 @@ class Station:
             fresh_until=now + kept_for,
             private="private" in scopes or (self._has_secrets() and set(scopes) != {"public"}),
         )
-        self._last = listed
-        if before == self._generation:  # else it changed while it was read
-            self._shelves.put(self.key, listed, of=self.settings)
+        self._last, self._last_place = listed, self._place
+        if before == self._generation and place == self._last_place:  # else something changed while it was read
+            self._shelves.put(place, listed, of=self.settings)
         self._listen()
         return listed
+
+    @property
+    def _place(self) -> str:
+        """What the list is kept by now: where a stored account calls, never beyond a change of the accounts."""
+        if self._accounts is None:
+            return self.key
+        try:
+            found = os.stat(self._accounts)  # noqa: PTH116 - asked before every call
+        except OSError:
+            return f"{self.key} without account"
+        return f"{self.key} {found.st_mtime_ns} {found.st_size} {found.st_ino}"
 
     def _deadline(self) -> float:
         return asyncio.get_running_loop().time() + self.settings.timeout
@@ -227,7 +243,7 @@ class Station:
         self._generation += 1
         if self._last is not None:
             self._last = None
-            self._shelves.drop(self.key)
+            self._shelves.drop(self._last_place)
 
     def _logged(self, _: LogMessage) -> None:
         self.heard["logs"] += 1
@@ -277,6 +293,15 @@ class _Notices(Cache):
         """Hear of a change."""
         if notice == _TOOLS_CHANGED:
             self._told()
+
+
+def _accounts(settings: ServerSettings, token: str | None) -> str | None:
+    """The file of the accounts that `mcprelay login` has stored, where one of them calls."""
+    if settings.auth is None or token is not None:
+        return None
+    from mcprelay.auth.store import default_path
+
+    return str(default_path())
 
 
 def _reason(reason: str) -> str:
