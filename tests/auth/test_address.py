@@ -37,6 +37,15 @@ from mcprelay.auth.address import (
         ("https://example.com/#fragment", "carries a fragment"),
         ("https://example.com/#", "carries a fragment"),
         ("https://example.com/" + "a" * 9000, "longer than"),
+        ("https://2130706433/", "read as another"),
+        ("https://0x7f000001/", "read as another"),
+        ("https://0x7f.1/", "read as another"),
+        ("https://127.1/", "read as another"),
+        ("https://0177.0.0.1/", "read as another"),
+        ("https://127.0.0.1.1/", "read as another"),
+        ("https://127%2e0%2e0%2e1/", "read as another"),
+        ("https://[fe80::1%25eth0]/", "read as another"),
+        ("https://./", "read as another"),
     ],
 )
 def test_a_url_that_could_be_read_in_two_ways_is_refused(url: str, reason: str):
@@ -92,6 +101,7 @@ def test_origins_are_compared_by_what_they_mean():
         ("64:ff9b::7f00:1", Kind.LOOPBACK),
         ("64:ff9b::a00:1", Kind.PRIVATE),
         ("::7f00:1", Kind.LOOPBACK),
+        ("::ffff:0:7f00:1", Kind.LOOPBACK),
     ],
 )
 def test_an_address_is_what_it_leads_to_however_it_is_wrapped(address: str, kind: Kind):
@@ -150,6 +160,7 @@ def test_a_server_may_name_its_own_kind_of_address():
     private = parse("https://as.corp.example")
     assert refusal(private, ["10.0.0.2"], server={Kind.PRIVATE}) is None
     assert refusal(private, ["10.0.0.2"], server={Kind.LOOPBACK}) is not None
+    assert refusal(private, ["10.0.0.2"], server={Kind.PRIVATE, Kind.PUBLIC}) is not None
     assert refusal(private, ["169.254.169.254"], server={Kind.METADATA}) is not None
 
 

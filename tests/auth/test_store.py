@@ -4,11 +4,13 @@ import os
 import stat
 import sys
 import types
+from pathlib import Path
 from typing import ClassVar
 
 import pytest
 
 from mcprelay.auth import FileStore, KeyringStore, MemoryStore
+from mcprelay.auth.login import stored
 from mcprelay.auth.store import default_path
 from mcprelay.errors import ConfigurationError
 
@@ -136,6 +138,20 @@ def test_the_default_place_follows_the_environment(monkeypatch):
         monkeypatch.setenv("XDG_STATE_HOME", "/somewhere")
         assert str(default_path()) == "/somewhere/mcprelay/tokens.json"
     assert FileStore().path == default_path()
+
+
+async def test_who_has_no_home_is_told_when_a_token_is_to_be_kept_and_not_before(monkeypatch):
+    def nowhere() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    monkeypatch.delenv("LOCALAPPDATA", raising=False)
+    monkeypatch.setattr(Path, "home", nowhere)
+    with pytest.raises(ConfigurationError, match="no home folder to keep tokens in"):
+        FileStore()
+    with pytest.raises(ConfigurationError, match="not known"):
+        FileStore("~nobody-of-this-name/tokens.json")
+    assert await stored("https://example.com/mcp")._vault._store.load("a") is None
 
 
 # ------------------------------------------------------------------------------------------------------------- keyring

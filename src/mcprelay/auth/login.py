@@ -15,7 +15,7 @@ from mcprelay.auth.failure import StepFailed, required, shown
 from mcprelay.auth.interaction import Refuse
 from mcprelay.auth.oauth import OAuth
 from mcprelay.auth.scout import Asked, asked_by, understood
-from mcprelay.auth.store import FileStore
+from mcprelay.auth.store import FileStore, MemoryStore
 from mcprelay.errors import ConfigurationError, ConnectFailed, Evidence, NotSent
 from mcprelay.ports import Request
 from mcprelay.wire import challenge as wire
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mcprelay.auth.record import Record
-    from mcprelay.ports import Sender
+    from mcprelay.ports import Sender, TokenStore
     from mcprelay.wire.challenge import Challenge
 
 _HARMLESS = b'{"jsonrpc":"2.0","id":"login","method":"ping"}'
@@ -67,7 +67,11 @@ def stored(target: str, **settings: Any) -> OAuth:
         words = ["mcprelay", "login", target, *(["--scope", " ".join(scope)] if scope else [])]
         return f"run: {shlex.join(words)}"
 
-    known: dict[str, Any] = {"store": FileStore(), "interaction": Refuse(advice)}
+    try:
+        store: TokenStore = FileStore()
+    except ConfigurationError:
+        store = MemoryStore()  # who has no home has logged in nowhere; `mcprelay login` says so
+    known: dict[str, Any] = {"store": store, "interaction": Refuse(advice)}
     return OAuth(**(known | settings))
 
 

@@ -68,10 +68,13 @@ class FileStore:
         path: The file; `~` is expanded, and a symbolic link stays one. It and its folder are made when something is
             saved. None stands for `default_path()`.
         lock_timeout: Seconds to wait for another process that changes the file.
+
+    Raises:
+        ConfigurationError: The user has no home, and the file would lie there.
     """
 
     def __init__(self, path: str | Path | None = None, *, lock_timeout: float = 10.0) -> None:
-        self.path = default_path() if path is None else Path(path).expanduser()
+        self.path = default_path() if path is None else _expanded(Path(path))
         self.lock_timeout = lock_timeout
         self._guard = threading.Lock()
 
@@ -230,14 +233,36 @@ class Lock:
 
 
 def default_path() -> Path:
-    """Where the command line keeps credentials: the user's folder for the state of programs."""
+    """Where the command line keeps credentials: the user's folder for the state of programs.
+
+    Raises:
+        ConfigurationError: The user has no home.
+    """
     if sys.platform == "win32":
-        folder = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+        local = os.environ.get("LOCALAPPDATA")
+        folder = Path(local) if local else _home("AppData", "Local")
     elif sys.platform == "darwin":
-        folder = Path.home() / "Library" / "Application Support"
+        folder = _home("Library", "Application Support")
     else:
-        folder = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
+        state = os.environ.get("XDG_STATE_HOME")
+        folder = Path(state) if state else _home(".local", "state")
     return folder / "mcprelay" / "tokens.json"
+
+
+def _expanded(path: Path) -> Path:
+    try:
+        return path.expanduser()
+    except RuntimeError as error:
+        raise ConfigurationError(f"the token file {path} lies in a home folder that is not known") from error
+
+
+def _home(*below: str) -> Path:
+    try:
+        return Path.home().joinpath(*below)
+    except RuntimeError as error:
+        raise ConfigurationError(
+            "this user has no home folder to keep tokens in: set HOME (or XDG_STATE_HOME), or name a file"
+        ) from error
 
 
 class KeyringStore:
