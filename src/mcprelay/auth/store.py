@@ -61,8 +61,9 @@ class MemoryStore:
 class FileStore:
     """Keeps credentials in one JSON file with mode 0600, replaced as a whole on every change.
 
-    Several processes may share it: a change reads, alters and replaces under a lock. A file that others can read is
-    refused rather than mended, because what it held may be known by now.
+    Several processes may share it: a change reads, alters and replaces under a lock, and a token is renewed by one of
+    them at a time (`.lock` and the folder `.locks` beside the file are for that, and hold nothing). A file that others
+    can read is refused rather than mended, because what it held may be known by now.
 
     Args:
         path: The file; `~` is expanded, and a symbolic link stays one. It and its folder are made when something is
