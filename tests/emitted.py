@@ -139,6 +139,8 @@ def _in_process() -> Iterator[None]:
         if isinstance(channel, ServedChannel):
             watch = channel.watch  # type: ignore[attr-defined]
             channel._far.told = lambda data: watch.judge("client", data)  # type: ignore[attr-defined]
+        elif isinstance(channel, ScriptedChannel):
+            channel.ours = True  # type: ignore[attr-defined]
         begun(self, channel, *given, **named)
 
     def put_watched(self: Pipe, data: bytes) -> int:
@@ -163,7 +165,8 @@ def _scripted_channel() -> Iterator[None]:
         self.watch = Watch()  # type: ignore[attr-defined]
 
     async def send_watched(self: ScriptedChannel, data: bytes) -> None:
-        self.watch.judge("client", data)  # type: ignore[attr-defined]
+        if getattr(self, "ours", False):
+            self.watch.judge("client", data)  # type: ignore[attr-defined]
         await send(self, data)
 
     def say_watched(self: ScriptedChannel, data: bytes) -> None:

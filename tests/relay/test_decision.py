@@ -148,6 +148,7 @@ def test_names_are_loaded_when_they_are_wanted():
     with pytest.raises(AttributeError):
         _ = package.nothing
     assert str(Report(offered=("a",))) == "offered: 1 tool: a"
+    Report(offered=("a",)).require_clean()
 
 
 async def test_what_the_client_itself_cannot_send_is_a_sentence_for_the_model():

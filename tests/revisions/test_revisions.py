@@ -12,6 +12,7 @@ from mcprelay import revisions
 from mcprelay.revisions import ALL, NEWEST, Era, Fault, Feature
 from mcprelay.types import (
     Audio,
+    ClientCapabilities,
     GetPromptResult,
     Icon,
     Implementation,
@@ -170,3 +171,32 @@ def test_links_in_content_lose_the_icons_that_a_revision_lacks() -> None:
     shaped = JUNE.shape(ToolResult(content=(link, Text("t"))))
 
     assert shaped.content == (ResourceLink(uri="file:///x", name="x"), Text("t"))
+
+
+def test_an_output_schema_that_refers_to_its_own_parts_still_does_when_it_is_wrapped() -> None:
+    schema = {
+        "type": "array",
+        "items": {"anyOf": [{"$ref": "#"}, {"$ref": "#/items"}, {"$ref": "#/$defs/x"}, {"$ref": "other#/a"}]},
+        "$defs": {"x": {"type": "string"}},
+    }
+    shaped = NOVEMBER.shape(Tool(name="t", input_schema={"type": "object"}, output_schema=schema))
+
+    assert shaped.output_schema["properties"]["result"]["items"]["anyOf"] == [
+        {"$ref": "#/properties/result"},
+        {"$ref": "#/properties/result/items"},
+        {"$ref": "#/$defs/x"},
+        {"$ref": "other#/a"},
+    ]
+    whole = Tool(name="t", input_schema={"type": "object"}, output_schema={"type": "object"})
+    assert NOVEMBER.shape(whole).output_schema == {"type": "object"}
+
+
+@pytest.mark.parametrize(
+    ("declared", "shaped"), [({}, {}), ({"form": {}}, {}), ({"form": {}, "url": {}}, {}), ({"url": {}}, None)]
+)
+def test_only_forms_can_be_declared_where_there_are_only_forms(declared: object, shaped: object) -> None:
+    capabilities = ClientCapabilities(elicitation=declared, sampling={"tools": {}})
+
+    assert JUNE.shape(capabilities).elicitation == shaped
+    assert JUNE.shape(capabilities).sampling == {}
+    assert JUNE.shape(ClientCapabilities()) == ClientCapabilities()
