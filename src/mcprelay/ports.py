@@ -13,7 +13,7 @@ from msgspec import Struct, field
 from mcprelay.errors import Evidence
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator, Callable, Mapping
     from contextlib import AbstractAsyncContextManager
 
 
@@ -122,12 +122,16 @@ class Session(Struct, kw_only=True):
     client_capabilities: dict[str, Any] = field(default_factory=dict)
     principal: str | None = None
     log_level: str | None = None
-    subscriptions: list[str] = field(default_factory=list)
+    subscriptions: set[str] = field(default_factory=set)
     initialized: bool = False
 
 
 class SessionStore(Protocol):
-    """Where sessions of the handshake era are kept. Each method is atomic by itself."""
+    """Where sessions of the handshake era are kept. Each method is atomic by itself, also between processes.
+
+    What `load` gives may be a copy. A server never saves it back: it renews a session with `touch` and changes it with
+    `update`, so that several servers with one store do not undo what the others did.
+    """
 
     async def load(self, id: str) -> Session | None:
         """The session, or None when it is unknown or its time is over."""
@@ -135,6 +139,21 @@ class SessionStore(Protocol):
 
     async def save(self, id: str, session: Session, ttl: float) -> None:
         """Keep it for `ttl` seconds from now; when this returns, every `load` sees it."""
+        ...
+
+    async def touch(self, id: str, ttl: float) -> bool:
+        """Keep what is there for `ttl` seconds from now, and change nothing of it. False when there is no such session,
+        and then there is none afterwards.
+        """
+        ...
+
+    async def update(self, id: str, change: Callable[[Session], None], ttl: float) -> Session | None:
+        """Let `change` change the session in place, as it is now, keep that for `ttl` seconds, and return it; None when
+        there is no such session, and then there is none afterwards.
+
+        No other change is lost, and none comes between: where another one was faster, `change` is called again, with
+        the session as that left it. It does nothing else, and gives the same when it is called twice.
+        """
         ...
 
     async def drop(self, id: str) -> None:

@@ -36,6 +36,12 @@ class Broken:
     async def save(self, id: str, session: Any, ttl: float) -> None:
         raise OSError
 
+    async def touch(self, id: str, ttl: float) -> bool:
+        raise OSError
+
+    async def update(self, id: str, change: Any, ttl: float) -> Any:
+        raise OSError
+
     async def drop(self, id: str) -> None:
         raise OSError
 

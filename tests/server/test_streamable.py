@@ -15,6 +15,8 @@ from mcprelay.server.session import MemorySessions
 from tests.server.wire import Http, notification, opened, request, until
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mcprelay.ports import Session
 
 HANDSHAKE = [revision.name for revision in revisions.of_era(Era.HANDSHAKE)]
@@ -318,6 +320,16 @@ class CopyingStore:
         if self.broken:
             raise OSError("no connection")
         self.kept[id] = msgspec.json.encode(session)
+
+    async def touch(self, id: str, ttl: float) -> bool:
+        return await self.load(id) is not None
+
+    async def update(self, id: str, change: Callable[[Session], None], ttl: float) -> Session | None:
+        session = await self.load(id)
+        if session is not None:
+            change(session)
+            await self.save(id, session, ttl)
+        return session
 
     async def drop(self, id: str) -> None:
         self.kept.pop(id, None)

@@ -85,7 +85,7 @@ async def test_a_session_hears_of_every_list_and_of_what_it_subscribes_to_meanwh
 
     assert listener.wants((PROMPTS, None))
     assert not listener.wants((UPDATED, "x:1"))
-    session.subscriptions.append("x:1")
+    session.subscriptions.add("x:1")
     assert listener.wants((UPDATED, "x:1"))
 
 

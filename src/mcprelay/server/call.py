@@ -100,11 +100,13 @@ class Call:
         cancelled: Whether the client has given it up.
         observed: Whether somebody wants to know what becomes of it.
         keys: What seals its state, where that is not the business of the server that handles it.
+        amended: What it changed of the session, in order.
     """
 
     __slots__ = (
         "_correlation",
         "_http",
+        "amended",
         "cancelled",
         "id",
         "keys",
@@ -146,6 +148,7 @@ class Call:
         self.cancelled = False
         self.observed = False
         self.keys: StateKeys | None = None
+        self.amended: tuple[Callable[[Session], None], ...] = ()
         self._correlation: str | None = None
 
     @property
@@ -177,6 +180,15 @@ class Call:
         """Go on with other arguments: JSON values for a tool, strings for a prompt."""
         given: Any = Raw(jsonrpc.encode(arguments)) if self.method.name == "tools/call" else dict(arguments)
         self.params = msgspec.structs.replace(self.params, arguments=given)
+
+    def amend(self, change: Callable[[Session], None]) -> None:
+        """Change what the session remembers: here at once, and in its store before the call is answered.
+
+        `change` gives the same when it is called twice, and knows nothing but the session.
+        """
+        if self.session is not None:
+            change(self.session)
+            self.amended = (*self.amended, change)
 
     @property
     def trace(self) -> TraceContext | None:

@@ -24,10 +24,10 @@ from mcprelay.revisions import Era, Fault, Feature
 from mcprelay.server import handshake, question
 from mcprelay.server.batch import holds_more, over
 from mcprelay.server.call import Answer, Call
+from mcprelay.server.closing import close
 from mcprelay.server.event import LimitHit, Refusal
-from mcprelay.server.observation import listening_in
 from mcprelay.server.outbox import Outbox
-from mcprelay.server.subscription import SessionListener, notice
+from mcprelay.server.telling import Telling
 from mcprelay.wire import jsonrpc
 from mcprelay.wire.params import CLIENT_CAPABILITIES, NO_META, PROTOCOL_VERSION, Params
 
@@ -94,6 +94,7 @@ class Connection:
         self._peer = Peer(ids=unguessable_ids(), concurrent_requests=limits.concurrent_requests, depth=limits.depth)
         self._session: Session | None = None
         self._revision: Revision | None = None
+        self._telling: Telling | None = None
         self._loop = asyncio.get_running_loop()
         self._tasks: set[asyncio.Task[None]] = set()
         self._working: dict[int | str, tuple[asyncio.Task[Any], Call]] = {}
@@ -138,7 +139,9 @@ class Connection:
             task.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=self._server.limits.cancel_grace)
-        await self._channel.aclose()
+        if self._telling is not None:
+            self._telling.close()
+        await close(self._channel, self._server.limits.cancel_grace)
 
     # --- receiving
 
@@ -236,8 +239,7 @@ class Connection:
         """The answer to a call; one without a message when it was cancelled."""
         call = self._call(event)
         if isinstance(call, Answer):
-            self._server.events.emit(Refusal(reason="malformed", code=call.code))
-            return Answer(self._peer.settle(event.id, call.message), call.code)
+            return self._declined(event, call)
         task = asyncio.current_task()
         assert task is not None, "calls are worked on in tasks"  # noqa: S101 - asyncio's promise
         entry = self._working[event.id] = (task, call)
@@ -250,9 +252,16 @@ class Connection:
         finally:
             if self._working.get(event.id) is entry:
                 del self._working[event.id]
+        if event.method == "initialize" and (answer.code or call.cancelled):
+            self._forget_session()
         if call.cancelled:
             task.uncancel()
             return Answer(b"")
+        return Answer(self._peer.settle(event.id, answer.message), answer.code)
+
+    def _declined(self, event: Called, answer: Answer) -> Answer:
+        """The answer to a call that is not carried out, as it is owed now."""
+        self._server.events.emit(Refusal(reason="malformed", code=answer.code))
         return Answer(self._peer.settle(event.id, answer.message), answer.code)
 
     async def _take_batch(self, events: list[Event]) -> None:
@@ -260,7 +269,9 @@ class Connection:
         calls: list[Called] = []
         answers: list[bytes] = []
         for event in events:
-            if isinstance(event, Called):
+            if isinstance(event, Called) and event.method == "initialize" and self._revision is not None:
+                answers.append(self._declined(event, handshake.in_batch(event, self._revision)).message)
+            elif isinstance(event, Called):
                 calls.append(event)
             elif isinstance(event, Rejected):
                 answers.append(self._rejected(event))
@@ -315,6 +326,8 @@ class Connection:
         return self._refuse(event, Fault.INVALID_PARAMS, why)
 
     def _initialize(self, event: Called) -> Call | Answer:
+        if self._revision is not None:
+            return handshake.again(event, self._revision)
         session = handshake.begun(self._server, event, principal=self._principal)
         if isinstance(session, Answer):
             return session
@@ -322,6 +335,11 @@ class Connection:
         self._revision = self._server.served[session.revision]
         self._peer.batches = self._revision.has(Feature.BATCH)
         return self._decoded(event, self._revision, session)
+
+    def _forget_session(self) -> None:
+        """The handshake came to nothing, so there may be another one."""
+        self._session = self._revision = None
+        self._peer.batches = False
 
     def _decoded(self, event: Called, revision: Revision, session: Session | None) -> Call | Answer:
         return handshake.decoded(
@@ -335,24 +353,8 @@ class Connection:
         """The handshake is done: tell the session of every change from now on."""
         if not session.initialized:
             session.initialized = True
-            self._spawn(self._tell(session))
-
-    async def _tell(self, session: Session) -> None:
-        listener = SessionListener(session, capabilities=lambda: self._server.capabilities)
-        changes, events = self._server.changes, self._server.events
-        changes.add(listener)
-        told = None
-        if events.observers or events.logged(logging.INFO):
-            told = listening_in(events, session, self._server.capabilities)
-        try:
-            while changed := await listener.changes():
-                for change in changed:
-                    self.notify(notice(change))
-                await self.drain()
-        finally:
-            changes.discard(listener)
-            if told is not None:
-                told.close()
+            self._telling = Telling(self._server, session)
+            self._spawn(self._telling.tell(self))
 
     # --- sending: the way back to the client
 

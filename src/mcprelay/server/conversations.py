@@ -1,7 +1,8 @@
 """The conversations of one event loop: entered by each request, kept alive in the store, ended with their session.
 
-Idle time is measured from the last request in flight: while one is, the session is saved again and again, and once more
-when the last one ends.
+Idle time is measured from the last request in flight: while one is, the session is renewed again and again, and once
+more when the last one ends. Only its time is renewed, and a change is made to what the store has at that moment: other
+processes may have changed the session meanwhile.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from mcprelay.server.conversation import Conversation
 from mcprelay.server.handshake import subject_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from mcprelay.ports import EventLog, Session, SessionStore
     from mcprelay.server import Server
     from mcprelay.server.call import Principal
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("mcprelay.server")
 
 _REFRESHES = 4
-"""How often, in the time of a session, those that are in use are saved again, and others looked at."""
+"""How often, in the time of a session, those that are in use are renewed, and others looked at."""
 
 _LONGEST_PAUSE = 3600.0
 """Seconds between two such looks at most, for sessions that are kept for ever."""
@@ -91,7 +94,7 @@ class Conversations:
         conversation.guests -= 1
         if conversation.guests == 0:
             try:
-                await self.save(conversation)
+                await self._renew(conversation)
             except Exception:  # the request is answered; the session is good for as long as it was before
                 logger.exception("the session store failed")
             self.tidy(conversation)
@@ -105,15 +108,29 @@ class Conversations:
         if conversation.quiet:
             self._forget(conversation)
 
-    async def save(self, conversation: Conversation) -> None:
-        """Keep the session for its whole time again, unless it was ended elsewhere."""
+    async def _renew(self, conversation: Conversation) -> None:
+        """Keep the session for its whole time again, as the store has it, unless it was ended elsewhere."""
         session = conversation.session
         if conversation.ended or not session.id:
             return
-        if await self._store.load(session.id) is None:
+        if not await self._store.touch(session.id, self._seconds):
+            self._end(conversation)
+
+    async def amend(self, conversation: Conversation, changes: Sequence[Callable[[Session], None]]) -> None:
+        """Change what the store has of the session, unless it was ended elsewhere."""
+        session = conversation.session
+        if conversation.ended or not session.id:
+            return
+
+        def change(session: Session) -> None:
+            for each in changes:
+                each(session)
+
+        kept = await self._store.update(session.id, change, self._seconds)
+        if kept is None:
             self._end(conversation)
         else:
-            await self._store.save(session.id, session, self._seconds)
+            conversation.refresh(kept)
 
     async def end(self, conversation: Conversation) -> None:
         """The session is over, because its client says so."""
@@ -141,12 +158,15 @@ class Conversations:
             self._schedule()
 
     async def tend(self) -> None:
-        """Save the sessions that are in use, and end what was left of those that are over."""
+        """Renew the sessions that are in use, and end what was left of those that are over."""
         for conversation in list(self._open.values()):
             try:
                 if conversation.guests:
-                    await self.save(conversation)
-                elif await self._store.load(conversation.session.id) is None:
+                    await self._renew(conversation)
+                session = await self._store.load(conversation.session.id)
+                if session is not None:
+                    conversation.refresh(session)
+                else:
                     self._end(conversation)
             except Exception:  # a store that fails now may work the next time
                 logger.exception("the session store failed")

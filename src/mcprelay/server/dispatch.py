@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
     from mcprelay.auth.principal import Principal
+    from mcprelay.ports import Session
     from mcprelay.revisions import Revision
     from mcprelay.server import Server
     from mcprelay.server.call import Call
@@ -356,7 +357,12 @@ class Dispatcher:
         return EmptyResult()
 
     async def _set_level(self, call: Call) -> Outcome:
-        call.session.log_level = call.params.level  # type: ignore[union-attr]
+        level = call.params.level
+
+        def change(session: Session) -> None:
+            session.log_level = level
+
+        call.amend(change)
         return EmptyResult()
 
 

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 INITIALIZED = "notifications/initialized"
 LOGGED = "info"
 """The log level of a session that did not set one: the server decides (utilities/logging, "Setting Log Level")."""
-_CHANGES = frozenset(("logging/setLevel", "resources/subscribe", "resources/unsubscribe"))
 _decode_initialize = msgspec.json.Decoder(InitializeParams).decode
 
 
@@ -73,9 +72,20 @@ def begun(server: Server, request: Called, *, id: str = "", principal: Principal
     )
 
 
-def changes_session(method: str) -> bool:
-    """Whether a request of that method changes what the session remembers."""
-    return method in _CHANGES
+def in_batch(request: Called, revision: Revision) -> Answer:
+    """The answer to an `initialize` that is part of a batch (lifecycle: it MUST NOT be)."""
+    return refusal(request, revision, Fault.INVALID_REQUEST, "Invalid request: initialize is not part of a batch")
+
+
+def again(request: Called, revision: Revision) -> Answer:
+    """The answer to an `initialize` where the session has begun already."""
+    why = f"Invalid request: this session has begun already, in revision {revision.name}: open a new one for another"
+    return refusal(request, revision, Fault.INVALID_REQUEST, why)
+
+
+def initialized(session: Session) -> None:
+    """Note that the client has ended its handshake."""
+    session.initialized = True
 
 
 def decoded(

@@ -103,7 +103,7 @@ async def subscribe(server: Server, call: Call) -> EmptyResult:
     if uri not in session.subscriptions and not server.catalog.hides(call.principal, uri):
         _check_number(server, len(session.subscriptions) + 1)
         _check_size(server, (*session.subscriptions, uri))
-        session.subscriptions.append(uri)
+        call.amend(lambda session: session.subscriptions.add(uri))
         if server.follow and uri not in server.followed:
             server.followed.add(uri)
             await server.keep(await _followed(server, (uri,)))
@@ -114,6 +114,7 @@ async def unsubscribe(_server: Server, call: Call) -> EmptyResult:
     """Forget a subscription of a session."""
     session = call.session
     assert session is not None, "only sessions subscribe"  # noqa: S101 - the transport's promise
-    if call.params.uri in session.subscriptions:
-        session.subscriptions.remove(call.params.uri)
+    uri = call.params.uri
+    if uri in session.subscriptions:
+        call.amend(lambda session: session.subscriptions.discard(uri))
     return EmptyResult()

@@ -52,14 +52,33 @@ class MemorySessions:
     def __len__(self) -> int:
         return len(self._kept)
 
-    async def load(self, id: str) -> Session | None:
-        """See `SessionStore`."""
+    def _present(self, id: str) -> _Kept | None:
         kept = self._kept.get(id)
-        if kept is None:
-            return None
-        if kept.expires <= self._now():
+        if kept is not None and kept.expires <= self._now():
             del self._kept[id]
             return None
+        return kept
+
+    async def load(self, id: str) -> Session | None:
+        """See `SessionStore`."""
+        kept = self._present(id)
+        return None if kept is None else kept.session
+
+    async def touch(self, id: str, ttl: float) -> bool:
+        """See `SessionStore`."""
+        kept = self._present(id)
+        if kept is None:
+            return False
+        kept.expires = self._now() + ttl
+        return True
+
+    async def update(self, id: str, change: Callable[[Session], None], ttl: float) -> Session | None:
+        """See `SessionStore`."""
+        kept = self._present(id)
+        if kept is None:
+            return None
+        change(kept.session)
+        kept.expires = self._now() + ttl
         return kept.session
 
     async def save(self, id: str, session: Session, ttl: float) -> None:

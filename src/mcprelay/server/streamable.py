@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("mcprelay.server")
 
 _ENDED = Refusal(204, b"", ())
+_STORELESS = "the session store does not answer; try again later"
 _OF_SESSIONS = frozenset(("resources/subscribe", "resources/unsubscribe"))
 
 
@@ -161,7 +162,7 @@ class Streamable:
             await visit.leave()
 
     async def _refuse_storeless(self, arrival: Arrival, request_id: int | str | None = None) -> None:
-        refusal = _unavailable("the session store does not answer; try again later", request_id)
+        refusal = _unavailable(_STORELESS, request_id)
         await arrival.refuse(refusal, reason="store")
 
     def _tell_refused(self, answer: Answer) -> None:
@@ -194,8 +195,11 @@ class Streamable:
         """Take a notification or an answer of the client's."""
         conversation.settle(said)
         if type(said) is Notified and said.method == handshake.INITIALIZED and not conversation.session.initialized:
-            conversation.session.initialized = True
-            await self.conversations.save(conversation)
+            handshake.initialized(conversation.session)
+            try:
+                await self.conversations.amend(conversation, (handshake.initialized,))
+            except Exception:  # it is a notification: the client is owed no answer, and the session goes on
+                logger.exception("the session store failed")
 
     # --- calls
 
@@ -216,7 +220,7 @@ class Streamable:
         self, request: Called, arrival: Arrival, link: CallLink, conversation: Conversation
     ) -> tuple[bytes, int]:
         """The answer to a request and its error code; no bytes when the request was cancelled."""
-        peer, session = conversation.peer, conversation.session
+        peer = conversation.peer
         call = self._decoded(request, arrival, link, conversation)
         if isinstance(call, Answer):
             self._tell_refused(call)
@@ -237,8 +241,12 @@ class Streamable:
         if call.cancelled:
             task.uncancel()
             return b"", 0
-        if handshake.changes_session(request.method) and session.id:
-            await self.conversations.save(conversation)
+        if call.amended:
+            try:
+                await self.conversations.amend(conversation, call.amended)
+            except Exception:  # what the client asked for is not remembered, and it is told so
+                logger.exception("the session store failed")
+                answer = handshake.refusal(request, conversation.revision, Fault.INTERNAL, _STORELESS)
         return peer.settle(request.id, answer.message), answer.code
 
     def _decoded(self, request: Called, arrival: Arrival, link: CallLink, conversation: Conversation) -> Call | Answer:
@@ -262,8 +270,7 @@ class Streamable:
             if type(said) is Called and said.method != "initialize":
                 calls.append(said)
             elif type(said) is Called:
-                why = "Invalid request: initialize is not part of a batch"
-                answer = handshake.refusal(said, conversation.revision, Fault.INVALID_REQUEST, why)
+                answer = handshake.in_batch(said, conversation.revision)
                 self._tell_refused(answer)
                 answers.append(conversation.peer.settle(said.id, answer.message))
             elif type(said) is Rejected:

@@ -1,4 +1,6 @@
+import asyncio
 import re
+from collections.abc import Callable
 
 import msgspec
 import pytest
@@ -20,6 +22,19 @@ class Store:
 
     async def save(self, id: str, session: Session, ttl: float) -> None:
         self.kept[id] = (msgspec.structs.replace(session), self.clock.monotonic() + ttl)
+
+    async def touch(self, id: str, ttl: float) -> bool:
+        session = await self.load(id)
+        if session is not None:
+            self.kept[id] = (session, self.clock.monotonic() + ttl)
+        return session is not None
+
+    async def update(self, id: str, change: Callable[[Session], None], ttl: float) -> Session | None:
+        session = await self.load(id)
+        if session is not None:
+            change(session)
+            self.kept[id] = (session, self.clock.monotonic() + ttl)
+        return session
 
     async def drop(self, id: str) -> None:
         self.kept.pop(id, None)
@@ -81,6 +96,69 @@ class HoldsTen(Store):
             del self.kept[next(iter(self.kept))]
 
 
+class Resurrects(Store):
+    async def touch(self, id, ttl):
+        if id in self.kept:
+            self.kept[id] = (self.kept[id][0], self.clock.monotonic() + ttl)
+        return id in self.kept
+
+
+class TouchesWhatItNeverHad(Store):
+    async def touch(self, id, ttl):
+        await super().touch(id, ttl)
+        return True
+
+
+class TouchesWithoutTime(Store):
+    async def touch(self, id, ttl):
+        return await self.load(id) is not None
+
+
+class TouchesByWriting(Store):
+    """Renews by writing back what it read a while ago, as a server without `touch` would."""
+
+    def __init__(self, clock=None):
+        super().__init__(clock)
+        self.first = {}
+
+    async def save(self, id, session, ttl):
+        await super().save(id, session, ttl)
+        self.first[id] = msgspec.structs.replace(session)
+
+    async def touch(self, id, ttl):
+        if await self.load(id) is None:
+            return False
+        self.kept[id] = (msgspec.structs.replace(self.first[id]), self.clock.monotonic() + ttl)
+        return True
+
+
+class UpdatesNothing(Store):
+    async def update(self, id, change, ttl):
+        await self.touch(id, ttl)
+        return await self.load(id)
+
+
+class MakesWhatItUpdates(Store):
+    async def update(self, id, change, ttl):
+        if "only" in id and await self.load(id) is None:
+            await self.save(id, Session(id=id, revision="any"), ttl)
+        return await super().update(id, change, ttl)
+
+
+class LosesUpdates(Store):
+    """Reads, waits, and writes."""
+
+    async def update(self, id, change, ttl):
+        session = await self.load(id)
+        if session is None:
+            return None
+        copy = msgspec.structs.replace(session, subscriptions=set(session.subscriptions))
+        await asyncio.sleep(0)
+        change(copy)
+        await self.save(id, copy, ttl)
+        return copy
+
+
 BROKEN = [
     (ForgetsAField, "load() gives every field as it was saved"),
     (KeepsTheFirst, "save() replaces what was saved before"),
@@ -92,6 +170,13 @@ BROKEN = [
     (DropsNothing, "load() of a session that was dropped gives None"),
     (DropsOnce, "dropping what is not there is no error, and this was raised: KeyError"),
     (HoldsTen, "sessions saved at the same time are all kept"),
+    (Resurrects, "touch() of a session whose time is over gives False"),
+    (TouchesWhatItNeverHad, "touch() of a session whose time is over gives False"),
+    (TouchesWithoutTime, "touch() counts the time from then"),
+    (TouchesByWriting, "touch() changes nothing but the time"),
+    (UpdatesNothing, "update() gives the session as it was changed, and all else as it was"),
+    (MakesWhatItUpdates, "update() of a session never saved gives None"),
+    (LosesUpdates, "no change is lost when several update() and touch() run at the same time"),
 ]
 
 

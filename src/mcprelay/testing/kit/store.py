@@ -35,6 +35,9 @@ async def check_store(
         await _drops(store)
         await _forgets_in_time(store, advance, patience)
         await _takes_many_at_once(store)
+        await _updates_what_is_there(store)
+        await _renews_only(store)
+        await _loses_no_update(store)
     finally:
         await close(store)
 
@@ -47,7 +50,7 @@ def _session(name: str) -> Session:
         client_capabilities={"roots": {"listChanged": True}, "experimental": {}},
         principal="somebody",
         log_level="warning",
-        subscriptions=["file:///a b", "custom://x?y"],
+        subscriptions={"file:///a b", "custom://x?y"},
         initialized=True,
     )
 
@@ -80,11 +83,16 @@ async def _drops(store: SessionStore) -> None:
 
 
 async def _forgets_in_time(store: SessionStore, advance: Callable[[float], None] | None, patience: float) -> None:
-    brief, lasting, renewed = _session("brief"), _session("lasting"), _session("renewed")
+    names = ("brief", "lasting", "renewed", "touched", "updated")
+    brief, lasting, renewed, touched, updated = map(_session, names)
     await store.save(brief.id, brief, _SHORT)
     await store.save(lasting.id, lasting, _LONG)
     await store.save(renewed.id, renewed, _SHORT)
     await store.save(renewed.id, renewed, _LONG)
+    await store.save(touched.id, touched, _SHORT)
+    await store.touch(touched.id, _LONG)
+    await store.save(updated.id, updated, _SHORT)
+    await store.update(updated.id, _level("error"), _LONG)
     if advance is not None:
         advance(2 * _SHORT)
     for _ in range(1 if advance is not None else max(1, round(patience / _SHORT))):
@@ -94,7 +102,12 @@ async def _forgets_in_time(store: SessionStore, advance: Callable[[float], None]
     promise(await store.load(brief.id) is None, f"a session saved for {_SHORT} s is forgotten after that time")
     promise(await store.load(lasting.id) == lasting, "a session is kept for as long as it was saved for")
     promise(await store.load(renewed.id) == renewed, "saving again counts the time from then")
-    for session in (lasting, renewed):
+    promise(await store.load(touched.id) == touched, "touch() counts the time from then")
+    promise(await store.load(updated.id) is not None, "update() counts the time from then")
+    promise(await store.touch(brief.id, _LONG) is False, "touch() of a session whose time is over gives False")
+    promise(await store.update(brief.id, _level("x"), _LONG) is None, "update() of one whose time is over gives None")
+    promise(await store.load(brief.id) is None, "touch() and update() bring back no session whose time is over")
+    for session in (lasting, renewed, touched, updated):
         await store.drop(session.id)
 
 
@@ -106,3 +119,61 @@ async def _takes_many_at_once(store: SessionStore) -> None:
     await asyncio.gather(*(store.drop(session.id) for session in sessions))
     left = await asyncio.gather(*(store.load(session.id) for session in sessions))
     promise(not any(left), "sessions dropped at the same time are all forgotten")
+
+
+def _level(level: str) -> Callable[[Session], None]:
+    def change(session: Session) -> None:
+        session.log_level = level
+
+    return change
+
+
+def _subscription(uri: str) -> Callable[[Session], None]:
+    return lambda session: session.subscriptions.add(uri)
+
+
+async def _renews_only(store: SessionStore) -> None:
+    session = _session("touched-only")
+    promise(await store.touch(session.id, _LONG) is False, "touch() of a session that was never saved gives False")
+    promise(await store.load(session.id) is None, "touch() makes no session")
+    await store.save(session.id, session, _LONG)
+    await store.update(session.id, _level("error"), _LONG)
+    promise(await store.touch(session.id, _LONG) is True, "touch() of a session that is there gives True")
+    kept = await store.load(session.id)
+    promise(
+        kept is not None and kept.log_level == "error", "touch() changes nothing but the time"
+    )
+    await store.drop(session.id)
+    promise(await store.touch(session.id, _LONG) is False, "touch() of a session that was dropped gives False")
+
+
+async def _updates_what_is_there(store: SessionStore) -> None:
+    session = _session("updated-only")
+    change = _level("error")
+    promise(await store.update(session.id, change, _LONG) is None, "update() of a session never saved gives None")
+    promise(await store.load(session.id) is None, "update() makes no session")
+    await store.save(session.id, session, _LONG)
+    made = await store.update(session.id, change, _LONG)
+    wanted = _session("updated-only")
+    wanted.log_level = "error"
+    promise(made == wanted, "update() gives the session as it was changed, and all else as it was")
+    promise(await store.load(session.id) == wanted, "when update() returns, every load() sees what it changed")
+    await store.drop(session.id)
+    promise(await store.update(session.id, change, _LONG) is None, "update() of a session that was dropped gives None")
+
+
+async def _loses_no_update(store: SessionStore) -> None:
+    session = Session(id="check-store-shared", revision="any")
+    await store.save(session.id, session, _LONG)
+    uris = [f"x:{number}" for number in range(30)]
+    await asyncio.gather(
+        *(store.update(session.id, _subscription(uri), _LONG) for uri in uris),
+        *(store.touch(session.id, _LONG) for _ in uris),
+        store.update(session.id, _level("alert"), _LONG),
+    )
+    kept = await store.load(session.id)
+    promise(
+        kept is not None and kept.subscriptions == set(uris) and kept.log_level == "alert",
+        "no change is lost when several update() and touch() run at the same time",
+    )
+    await store.drop(session.id)
