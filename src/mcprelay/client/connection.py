@@ -28,6 +28,8 @@ class Connection:
         self._link: Link | None = None
         self._opening: asyncio.Task[Link] | None = None
         self._waiting = 0
+        self._coming = 0
+        self._held = False  # somebody was told that the client is open, and will close it
         self._loop: asyncio.AbstractEventLoop | None = None
         self._leaving: set[asyncio.Future[Any]] = set()
         party.met = self._met
@@ -62,7 +64,16 @@ class Connection:
             self._leaving.clear()
             self._loop = loop
         if self._link is None or not self._link.alive:
-            await self._opened(None)
+            self._coming += 1
+            try:
+                await self._opened(None)
+            except asyncio.CancelledError:
+                if not self._held and self._coming == 1:
+                    await self.close()  # a link may have been made just when whoever wanted it gave up
+                raise
+            finally:
+                self._coming -= 1
+        self._held = True
 
     def ready(self) -> Link | None:
         """The link, if it can be used here and now."""
@@ -152,8 +163,14 @@ class Connection:
         if opening is not None and not opening.done():
             opening.cancel()
             self._leaves(opening)
-        if self._leaving:
-            await asyncio.wait(self._leaving)
+        self._held = False
+        ending = asyncio.ensure_future(self._end(link, self._leaving.copy()))
+        self._leaves(ending)
+        await asyncio.shield(ending)  # which goes on when whoever closes is cancelled
+
+    async def _end(self, link: Link | None, leaving: set[asyncio.Future[Any]]) -> None:
+        if leaving:
+            await asyncio.wait(leaving)
         late, self._link = self._link, None  # made while it was being cancelled
         for one in (link, late):
             if one is not None:

@@ -100,7 +100,8 @@ class Reading:
             batch = jsonrpc.parse_batch(data, depth=depth)
             if isinstance(batch, list):
                 return self._parts(batch, data, status)
-        return self._malformed(message, data)
+        self._malformed(message, data)
+        return None
 
     def _parts(self, batch: list[jsonrpc.Message], data: bytes, status: int) -> Raw | Refusal | None:
         answer = None
