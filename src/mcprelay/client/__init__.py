@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 
 import msgspec
 
 from mcprelay import revisions
-from mcprelay.client import handshake
+from mcprelay.client import handshake, misuse
 from mcprelay.client.argument import encode_object
 from mcprelay.client.cache import Cache, owner
 from mcprelay.client.caller import Caller
@@ -23,6 +24,7 @@ from mcprelay.client.outcome import Refused, Result, Succeeded
 from mcprelay.client.party import Party
 from mcprelay.client.progress import Hearing
 from mcprelay.client.question import InputRequired
+from mcprelay.client.retry import Retry
 from mcprelay.client.setting import DEFAULTS, Settings
 from mcprelay.client.shelf import Shelf
 from mcprelay.client.target import HttpOptions, target_of
@@ -31,7 +33,7 @@ from mcprelay.client.tooling import Tooling
 from mcprelay.contract import Contract
 from mcprelay.errors import ConfigurationError
 from mcprelay.revisions import Era
-from mcprelay.types import Implementation, SubscriptionFilter
+from mcprelay.types import ClientCapabilities, Implementation, SubscriptionFilter
 from mcprelay.wire import jsonrpc
 
 if TYPE_CHECKING:
@@ -47,10 +49,9 @@ if TYPE_CHECKING:
     from mcprelay.client.option import CallOptions, TimeOptions
     from mcprelay.client.progress import OnLog, OnProgress
     from mcprelay.client.question import Outcome
-    from mcprelay.client.retry import Retry
     from mcprelay.ports import Channel, Sender
     from mcprelay.server.context import Context
-    from mcprelay.types import ClientCapabilities, LogLevel
+    from mcprelay.types import LogLevel
 
 __all__ = ["Client"]
 
@@ -130,7 +131,16 @@ class Client(Catalogue):
         check_output: bool = True,
         **limits: float,
     ) -> None:
+        misuse.of_type("settings", settings, Settings)
         self.settings = _with(settings, limits)
+        misuse.of_type("client_info", client_info, Implementation)
+        misuse.of_type("capabilities", capabilities, ClientCapabilities)
+        misuse.of_type("retry", retry, Retry)
+        misuse.of_type("cache", cache, Cache)
+        misuse.of_type("memory", memory, Memory)
+        misuse.function("on_progress", on_progress)
+        misuse.function("on_log", on_log)
+        misuse.level(log_level)
         self._party = Party(
             info=client_info or Implementation("mcprelay", _version()),
             handlers=Handlers(elicit=on_elicit, sample=on_sample, roots=on_roots),
@@ -374,13 +384,13 @@ class Client(Catalogue):
                 happened meanwhile is not known.
 
         Raises:
-            ConfigurationError: Nothing is asked for.
+            ConfigurationError: Nothing is asked for, or `updates` is one string.
         """
         wanted = SubscriptionFilter(
             tools_list_changed=tools,
             prompts_list_changed=prompts,
             resources_list_changed=resources,
-            resource_subscriptions=tuple(updates),
+            resource_subscriptions=misuse.texts("updates", updates),
         )
         most = int(self.settings.pending_events)
         return Listening(wanted, begin=self._ear.listen, pending_events=most, again=reconnect)
@@ -406,7 +416,8 @@ class Client(Catalogue):
 def _with(settings: Settings, limits: Mapping[str, float]) -> Settings:
     unknown = sorted(limits.keys() - set(Settings.__struct_fields__))
     if unknown:
-        raise ConfigurationError(f"{unknown[0]!r} is neither an option of Client nor one of its Settings")
+        known = {*inspect.signature(Client).parameters, *Settings.__struct_fields__} - {"target", "limits"}
+        raise ConfigurationError(f"Client has no option {unknown[0]!r}; {misuse.meant(unknown[0], known)}")
     return msgspec.structs.replace(settings, **limits) if limits else settings
 
 
@@ -415,7 +426,8 @@ def _offered(revision: str | None) -> Sequence[revisions.Revision]:
         return tuple(revisions.ALL.values())
     found = revisions.find(revision)
     if found is None:
-        raise ConfigurationError(f"revision: {revision!r} is none of {', '.join(revisions.ALL)}")
+        told = misuse.told_value(revision)
+        raise ConfigurationError(f"revision is one of {', '.join(revisions.ALL)}, and not {told}")
     return (found,)
 
 

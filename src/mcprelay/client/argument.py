@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from mcprelay.client.misuse import told_value
 from mcprelay.client.progress import logger
 from mcprelay.errors import ConfigurationError
 from mcprelay.wire import jsonrpc
@@ -29,7 +30,7 @@ def _plain(value: Any) -> Any:
         return os.fspath(value)
     if hasattr(value, "tolist"):  # arrays and their scalars
         return value.tolist()
-    raise TypeError(f"{type(value).__name__} {value!r} is no JSON value")
+    raise TypeError(f"{told_value(value)} is no JSON value")
 
 
 encode = msgspec.json.Encoder(enc_hook=_plain).encode
@@ -46,7 +47,7 @@ def encode_object(value: Any, *, what: str) -> bytes:
     except (TypeError, ValueError, OverflowError, RecursionError, UnicodeEncodeError) as error:
         raise ConfigurationError(f"{what} cannot be sent: {error}") from error
     if data[:1] != b"{":
-        raise ConfigurationError(f"{what} must be a mapping, not {value!r}")
+        raise ConfigurationError(f"{what} must be a mapping, not {told_value(value)}")
     if b"null" in data:
         path = jsonrpc.non_finite(msgspec.to_builtins(value, enc_hook=_plain))
         if path is not None:
@@ -72,7 +73,8 @@ def encode_meta(
         raise ConfigurationError(f"meta: {taken[0]!r} is set by the client itself")
     if idempotency_key is not None:
         if not _KEY.fullmatch(str(idempotency_key)):
-            raise ConfigurationError(f"idempotency_key: 1 to 255 visible ASCII characters, not {idempotency_key!r}")
+            wrong = told_value(idempotency_key)
+            raise ConfigurationError(f"idempotency_key is 1 to 255 visible ASCII characters, and not {wrong}")
         members[IDEMPOTENCY_KEY] = idempotency_key
     if correlation_id is not None:
         if not _CORRELATION.fullmatch(str(correlation_id)):

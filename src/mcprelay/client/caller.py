@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 from msgspec import Raw
 
-from mcprelay.client import failure
+from mcprelay.client import failure, misuse
 from mcprelay.client.answer import Asked
 from mcprelay.client.argument import encode_meta
 from mcprelay.client.call import Call
 from mcprelay.client.handler import ELICIT, ROOTS, SAMPLE
+from mcprelay.client.option import CallOptions
 from mcprelay.client.progress import Hearing
 from mcprelay.client.question import InputRequired
+from mcprelay.client.retry import Retry
 from mcprelay.errors import CallFailed, CallLimitExceeded, Evidence
 from mcprelay.revisions import NEWEST
 from mcprelay.span import onward
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
     from mcprelay.client.party import Party
     from mcprelay.client.progress import OnLog, OnProgress
     from mcprelay.client.question import Outcome
-    from mcprelay.client.retry import Retry
     from mcprelay.types import InputRequest
 
 T = TypeVar("T")
@@ -70,16 +71,22 @@ class Caller:
         log_level: LogLevel | None = None,
         meta: Mapping[str, Any] | None = None,
         retry: Retry | None = None,
+        **unknown: object,
     ) -> Call:
         """A call as its caller wants it.
 
         Raises:
-            ConfigurationError: Something of it cannot be sent.
+            ConfigurationError: Something of it cannot be sent, or is of a wrong type.
+            TypeError: There is no such option.
         """
+        for option in unknown:
+            raise TypeError(f"a call has no option {option!r}; {misuse.meant(option, CallOptions.__annotations__)}")
         call = Call(method, members, name=name)
         self._time(call, timeout, deadline)
         if carried := onward():  # the caller's span; what the caller says itself goes first
             meta = carried | dict(meta or {})
+        if on_progress is not None or on_log is not None or log_level is not None or retry is not None:
+            _check(on_progress, on_log, log_level, retry)
         if meta is not None or idempotency_key is not None or correlation_id is not None:
             call.meta, call.correlation_id = encode_meta(meta, idempotency_key, correlation_id)
             call.idempotent = idempotency_key is not None
@@ -103,7 +110,9 @@ class Caller:
             timeout = self.settings.request_timeout
             call.bound = ("request_timeout", timeout)
         else:
-            call.bound = None if timeout is None else ("timeout", timeout)
+            if deadline is not None:
+                misuse.seconds("deadline", deadline)
+            call.bound = None if timeout is None else ("timeout", misuse.seconds("timeout", timeout))
         if timeout is None or deadline is None:
             limit = deadline if timeout is None else asyncio.get_running_loop().time() + timeout
         else:
@@ -318,6 +327,14 @@ class Caller:
             return go_on(self.again(call, answers, asked.state, timeout, deadline))
 
         return InputRequired(asked.requests, answered)
+
+
+def _check(on_progress: Any, on_log: Any, log_level: Any, retry: Any) -> None:
+    """Refuse options of a wrong type, before anything is sent."""
+    misuse.function("on_progress", on_progress)
+    misuse.function("on_log", on_log)
+    misuse.level(log_level)
+    misuse.of_type("retry", retry, Retry)
 
 
 def _left(call: Call) -> float | None:

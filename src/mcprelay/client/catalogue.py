@@ -8,6 +8,7 @@ from mcprelay.client import listing
 from mcprelay.client.answer import Asked, prompt_answer, reader
 from mcprelay.client.argument import encode, encode_object
 from mcprelay.client.cache import READ
+from mcprelay.client.misuse import told_value
 from mcprelay.client.outcome import Succeeded
 from mcprelay.client.toolbox import Toolbox, header_fault
 from mcprelay.errors import ConfigurationError, NeedsInput
@@ -118,7 +119,7 @@ class Catalogue:
         """
         for key, value in (arguments or {}).items():
             if not isinstance(value, str):
-                raise ConfigurationError(f"the argument {key!r} of a prompt is a string, not {value!r}")
+                raise ConfigurationError(f"the argument {key!r} of a prompt is a string, not {told_value(value)}")
         members = b'"name":%b' % encode(name)
         if arguments:
             members += b',"arguments":%b' % encode_object(arguments, what="arguments")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 from msgspec import UNSET, Struct
 
 from mcprelay.client import failure
+from mcprelay.client.misuse import variables
 from mcprelay.core.dialer import error_in, field_fault
 from mcprelay.errors import ConfigurationError, ConnectionLost, LimitExceeded, NotSent
 
@@ -156,6 +157,7 @@ def checked(fields: Mapping[str, str]) -> list[tuple[str, str]]:
     Raises:
         ConfigurationError: One of them is the protocol's own, or cannot be sent.
     """
+    variables("headers", fields)
     for name, value in fields.items():
         fault = field_fault(name, value)
         if fault is not None:

@@ -10,7 +10,9 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
+from mcprelay.client.misuse import told_value
 from mcprelay.types import ElicitResult
+from mcprelay.wire.field import shown
 
 _KINDS: dict[str, type | tuple[type, ...]] = {
     "string": str,
@@ -19,6 +21,8 @@ _KINDS: dict[str, type | tuple[type, ...]] = {
     "boolean": bool,
     "array": list,
 }
+
+_SHOWN = 20
 
 
 class Elicitation(Struct, frozen=True, rename="camel", kw_only=True):
@@ -89,7 +93,7 @@ class Elicitation(Struct, frozen=True, rename="camel", kw_only=True):
                 yield f"{name!r} is required"
         for name, field in self.fields.items():
             if name in filled and not _fits(filled[name], field):
-                yield f"{name!r} must be {field.get('type') or 'one of its options'}, not {filled[name]!r}"
+                yield f"{name!r} must be {_wanted(field)}, not {shown(filled[name])}"
 
 
 def _fits(value: Any, field: dict[str, Any]) -> bool:
@@ -101,6 +105,16 @@ def _fits(value: Any, field: dict[str, Any]) -> bool:
     if options is None:
         return True
     return all(item in options for item in value) if isinstance(value, list) else value in options
+
+
+def _wanted(field: dict[str, Any]) -> str:
+    """What a field wants, in words: its options, where it has them."""
+    options = _options(field)
+    if options is None:
+        kind = field.get("type")
+        return kind if isinstance(kind, str) else "something else"
+    named = ", ".join(map(shown, options[:_SHOWN])) + ", …" * (len(options) > _SHOWN)
+    return f"a list of some of {named}" if isinstance(field.get("items"), dict) else f"one of {named}"
 
 
 def _options(field: dict[str, Any]) -> list[Any] | None:
@@ -122,5 +136,5 @@ def _mapping(content: Any) -> dict[str, Any]:
         content = content.model_dump(mode="json")
     plain = msgspec.to_builtins(content)
     if not isinstance(plain, dict):
-        raise TypeError(f"a form is answered with a mapping or an object with fields, not {content!r}")
+        raise TypeError(f"a form is answered with a mapping or an object with fields, not {told_value(content)}")
     return plain

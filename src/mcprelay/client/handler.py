@@ -16,6 +16,7 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from mcprelay.client.elicitation import Elicitation
+from mcprelay.client.misuse import function, told_value
 from mcprelay.client.sampling import Sampling
 from mcprelay.core.dialogue import flaw
 from mcprelay.errors import ConfigurationError, ProtocolError
@@ -65,10 +66,12 @@ class Handlers:
         self, *, elicit: OnElicit | None = None, sample: OnSample | None = None, roots: OnRoots | None = None
     ) -> None:
         self._by_method: dict[str, Callable[[Any], Awaitable[Any]]] = {}
+        function("on_elicit", elicit)
+        function("on_sample", sample)
         if elicit is not None:
-            self._by_method[ELICIT] = _elicitor(_callable("on_elicit", elicit))
+            self._by_method[ELICIT] = _elicitor(elicit)
         if sample is not None:
-            self._by_method[SAMPLE] = _sampler(_callable("on_sample", sample))
+            self._by_method[SAMPLE] = _sampler(sample)
         if roots is not None:
             self._by_method[ROOTS] = _lister(roots)
 
@@ -115,12 +118,6 @@ def _as_spoken(revision: Revision, answer: Any) -> Any:
     typed = msgspec.convert(answer, SamplingResult)
     shaped = revision.shape(typed)
     return answer if shaped == typed else shaped
-
-
-def _callable(setting: str, value: Any) -> Any:
-    if not callable(value):
-        raise ConfigurationError(f"{setting} is a function or a coroutine function, not {value!r}")
-    return value
 
 
 async def _resolved(value: Any) -> Any:
@@ -199,7 +196,7 @@ def _sampled(value: Any) -> Any:
     if isinstance(value, (Text, Image, Audio, ToolUse)):
         reason = "toolUse" if isinstance(value, ToolUse) else "endTurn"
         return SamplingResult(role="assistant", content=value, model="unknown", stop_reason=reason)
-    raise TypeError(f"a model answers with a SamplingResult, a content block or a string, not {value!r}")
+    raise TypeError(f"a model answers with a SamplingResult, a content block or a string, not {told_value(value)}")
 
 
 def _rooted(value: Any) -> ListRootsResult:

@@ -34,6 +34,9 @@ class Result(Struct, Generic[T], frozen=True):
     meta: dict[str, Any] = {}
     raw: Raw = Raw(b"{}")
 
+    def __repr__(self) -> str:
+        return _shown(self, "value", "content", "structured", "meta")
+
     @property
     def text(self) -> str:
         """The text blocks, joined with line feeds."""
@@ -42,6 +45,8 @@ class Result(Struct, Generic[T], frozen=True):
 
 class Succeeded(Result[T], Generic[T], frozen=True):
     """The call came to a value: `case Succeeded(value)`."""
+
+    __repr__ = Result.__repr__
 
 
 class Refused(Struct, frozen=True):
@@ -58,6 +63,9 @@ class Refused(Struct, frozen=True):
     structured: Any | UnsetType = UNSET
     meta: dict[str, Any] = {}
     raw: Raw = Raw(b"{}")
+
+    def __repr__(self) -> str:
+        return _shown(self, "content", "structured", "meta")
 
     @property
     def text(self) -> str:
@@ -87,3 +95,10 @@ def text_of(content: tuple[Block, ...]) -> str:
     if len(content) == 1 and type(content[0]) is Text:
         return content[0].text
     return "\n".join(block.text for block in content if isinstance(block, Text))
+
+
+def _shown(outcome: Any, *names: str) -> str:
+    """An outcome as it is shown: without what is absent, and without `raw`, which says the same once more."""
+    members = ((name, getattr(outcome, name)) for name in names)
+    shown = ", ".join(f"{name}={value!r}" for name, value in members if value is not UNSET and value != {})
+    return f"{type(outcome).__name__}({shown})"

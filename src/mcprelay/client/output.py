@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import UNSET, Raw, Struct
 
+from mcprelay.client.misuse import named
 from mcprelay.errors import ConfigurationError
 from mcprelay.revisions.shape import WRAPPED
 
@@ -59,7 +60,7 @@ def _made(kind: Any) -> Callable[[Any], Any]:
         try:
             return _by_pydantic(kind)
         except ImportError:
-            raise ConfigurationError(f"values of the type {kind!r} cannot be read: {error}") from error
+            raise ConfigurationError(f"output: values of the type {named(kind)} cannot be read: {error}") from error
 
 
 def _is_pydantic(kind: Any) -> bool:

@@ -6,6 +6,7 @@ import math
 
 from msgspec import Struct
 
+from mcprelay.client.misuse import told_value
 from mcprelay.errors import ConfigurationError
 from mcprelay.wire.jsonrpc import DEPTH
 
@@ -59,7 +60,7 @@ class Settings(Struct, frozen=True, kw_only=True):
         for name in self.__struct_fields__:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, (int, float)) or math.isnan(value) or value < 0:
-                raise ConfigurationError(f"{name} is a number that is not negative, not {value!r}")
+                raise ConfigurationError(f"{name} is a number that is not negative, and not {told_value(value)}")
 
 
 DEFAULTS = Settings()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
 
-from mcprelay.client import failure
+from mcprelay.client import failure, misuse
 from mcprelay.client.line import Line
 from mcprelay.errors import CallFailed, ConfigurationError, ConnectionLost
 from mcprelay.ports import Channel
@@ -78,6 +78,8 @@ class Address:
         self.url = url
         self.name = self.key = checked_url(url)
         self._auth = auth
+        if not callable(fields):
+            misuse.variables("headers", fields)
         self._fields = fields
         self._sender = sender
         if not allow_plaintext and not _is_safe(url):
@@ -115,6 +117,11 @@ class Command:
     ) -> None:
         if not command or not all(isinstance(part, str) for part in command):
             raise ConfigurationError(f"a command is a list of strings that is not empty, not {list(command)!r}")
+        misuse.variables("env", env)
+        misuse.of_type("cwd", cwd, str, os.PathLike)
+        if stderr not in ("tail", "inherit") and not callable(stderr):
+            wrong = misuse.told_value(stderr)
+            raise ConfigurationError(f"stderr is 'tail', 'inherit' or a function that gets each line, and not {wrong}")
         self._command = list(command)
         self._env = None if env is None else dict(env)
         self._cwd = cwd
@@ -277,8 +284,10 @@ def target_of(
     Raises:
         ConfigurationError: It is none, or an option does not belong to it.
     """
+    is_command = isinstance(target, (list, tuple))
+    if not is_command:
+        _only("a command", env=env, cwd=cwd, stderr=None if stderr == "tail" else stderr)
     if isinstance(target, str):
-        _only("a command", env=env, cwd=cwd)
         return Address(
             target,
             auth=_auth(auth, target, allow_plaintext=http.allow_plaintext),
@@ -287,15 +296,15 @@ def target_of(
             allow_plaintext=http.allow_plaintext,
         )
     _only("an address", auth=auth, headers=headers)
-    if isinstance(target, (list, tuple)):
+    if is_command:
         return Command(target, env=env, cwd=cwd, stderr=stderr)
-    _only("a command", env=env, cwd=cwd)
     if is_channel(target):
         return Opened(target)
     if callable(getattr(target, "connect", None)):
         return Source(target)
+    wrong = misuse.told_value(target)
     raise ConfigurationError(
-        f"a client takes an address, a command as a list of strings, a Server or a Channel, not {target!r}"
+        f"a client takes an address, a command as a list of strings, a Server or a Channel, not {wrong}"
     )
 
 

@@ -11,6 +11,7 @@ from mcprelay.client import failure, output
 from mcprelay.client.answer import Asked, ToolAnswer, tool_answer
 from mcprelay.client.argument import encode, encode_object
 from mcprelay.client.handshake import introduce_by
+from mcprelay.client.misuse import named, told_value
 from mcprelay.client.outcome import Refused, Succeeded, text_of
 from mcprelay.contract import Contract
 from mcprelay.errors import ConfigurationError
@@ -56,7 +57,7 @@ class Tooling:
         if isinstance(tool, Contract):
             tool, kind = tool.name, tool.output if kind is None else kind
         if not isinstance(tool, str) or not tool:
-            raise ConfigurationError(f"a tool is called by its name or its contract, not by {tool!r}")
+            raise ConfigurationError(f"a tool is called by its name or its contract, not by {told_value(tool)}")
         encoded = b"{}" if arguments is None else encode_object(arguments, what=f"the arguments of {tool!r}")
         call = self._caller.call(METHOD, b'"name":%b,"arguments":%b' % (encode(tool), encoded), name=tool, **options)
         known = self._toolbox.get(tool)
@@ -118,4 +119,6 @@ class Tooling:
             raise
         except ValueError as error:
             came = text_of(answer.content) if answer.structured is UNSET else bytes(answer.structured)
-            raise failure.invalid(call, f"the value is not of the declared type {kind!r}: {error}", came) from error
+            raise failure.invalid(
+                call, f"the value is not of the declared type {named(kind)}: {error}", came
+            ) from error

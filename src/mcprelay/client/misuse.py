@@ -1,0 +1,115 @@
+"""What is wrong with how a client is used, told where it is given and in the words of whoever wrote it.
+
+Knows options and their types. Knows no wire: what is found here has never been sent.
+"""
+
+from __future__ import annotations
+
+import math
+import typing
+from typing import TYPE_CHECKING, Any
+
+from mcprelay.errors import ConfigurationError
+from mcprelay.types import LOG_LEVELS
+from mcprelay.wire.field import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+
+def named(kind: Any) -> str:
+    """A type as people write it: `int`, `list[int]`, `Receipt | None`."""
+    if isinstance(kind, type) and typing.get_origin(kind) is None:
+        return kind.__qualname__
+    return str(kind).replace("typing.", "")
+
+
+def told_value(value: Any) -> str:
+    """A value that is the wrong one: itself, and its type where that is what is wrong with it."""
+    if isinstance(value, type):
+        return f"the type {named(value)}"
+    return f"{shown(value)} ({named(type(value))})"
+
+
+def meant(word: str, known: Iterable[str]) -> str:
+    """A question that ends a sentence about a word that is not known, or all the words that are."""
+    import difflib
+
+    known = sorted(known)
+    close = difflib.get_close_matches(word, known, n=1)
+    return f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
+
+
+def seconds(name: str, value: Any) -> float:
+    """A time that somebody gave.
+
+    Raises:
+        ConfigurationError: It is not a number.
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or math.isnan(value):
+        raise ConfigurationError(f"{name} is a number of seconds, and not {told_value(value)}")
+    return value
+
+
+def texts(name: str, value: Any) -> tuple[str, ...]:
+    """Strings that somebody gave.
+
+    Raises:
+        ConfigurationError: It is one string, or not all of them are strings.
+    """
+    if isinstance(value, str):
+        raise ConfigurationError(f"{name} is a list of strings, and not one string: [{value!r}]")
+    try:
+        found = tuple(value)
+    except TypeError:
+        raise ConfigurationError(f"{name} is a list of strings, and not {told_value(value)}") from None
+    for one in found:
+        if not isinstance(one, str):
+            raise ConfigurationError(f"{name} is a list of strings, and {told_value(one)} is none")
+    return found
+
+
+def of_type(name: str, value: Any, *kinds: type) -> None:
+    """Refuse an option that is given and of none of these types.
+
+    Raises:
+        ConfigurationError: It is.
+    """
+    if value is not None and not isinstance(value, kinds):
+        wanted = " or ".join(named(kind) for kind in kinds)
+        raise ConfigurationError(f"{name} is a value of the type {wanted}, and not {told_value(value)}")
+
+
+def function(name: str, value: Any) -> None:
+    """Refuse a callback that is given and cannot be called.
+
+    Raises:
+        ConfigurationError: It is.
+    """
+    if value is not None and not callable(value):
+        raise ConfigurationError(f"{name} is a function or a coroutine function, and not {told_value(value)}")
+
+
+def level(value: Any) -> None:
+    """Refuse a log level that is given and is none.
+
+    Raises:
+        ConfigurationError: It is.
+    """
+    if value is not None and value not in LOG_LEVELS:
+        raise ConfigurationError(f"log_level is one of {', '.join(LOG_LEVELS)}, and not {told_value(value)}")
+
+
+def variables(name: str, value: Any) -> None:
+    """Refuse a mapping of strings that is given and is none.
+
+    Raises:
+        ConfigurationError: It is.
+    """
+    if value is None:
+        return
+    items: Mapping[Any, Any] = value if hasattr(value, "items") else {None: value}
+    for key, one in items.items():
+        if not isinstance(key, str) or not isinstance(one, str):
+            wrong = told_value(value) if key is None else f"{shown(key)} to {named(type(one))}"  # it may be a secret
+            raise ConfigurationError(f"{name} maps names to strings, and not {wrong}")
