@@ -469,6 +469,22 @@ async def test_12_the_budget_of_a_run_counts_all_tools_of_a_set():
         assert (await (await relay.tools())["far__search"](q="x")).withheld is None  # another run
 
 
+async def test_12_the_budget_of_a_run_counts_all_servers_of_a_set_and_that_of_a_server_its_own():
+    one, two = (Far(SEARCH, **{"tools/call": text("x" * 400)}) for _ in range(2))
+    async with Relay(servers=servers(one=one, two=two), limits=Limits(run_bytes=1_000)) as relay:
+        tools = await relay.tools()
+        assert (await tools["one__search"]()).withheld is None
+        assert "run_bytes" in (await tools["two__search"]()).text
+        joined = await relay.tools("one") + await relay.tools("two")
+        assert (await joined["one__search"]()).withheld is None
+        assert "run_bytes" in (await joined["two__search"]()).text
+    async with Relay(servers=servers(one=one, two=two), limits=Limits(server_bytes=1_000)) as relay:
+        tools = await relay.tools()
+        assert (await tools["one__search"]()).withheld is None
+        assert (await tools["two__search"]()).withheld is None
+        assert "server_bytes" in (await tools["one__search"]()).text
+
+
 async def test_13_the_nonce_is_of_the_call_and_never_travels_to_the_server():
     far = Far()
     async with Relay(servers=servers(far=far)) as relay:

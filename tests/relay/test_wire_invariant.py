@@ -7,6 +7,7 @@ import pytest
 from mcprelay.relay import DefinitionRefused, Relay
 from tests.clauses.script import complete, discovered, text
 from tests.client.scripted_http import ScriptedHttp
+from tests.relay.far import Far, servers
 
 REGION = {
     "name": "deploy",
@@ -159,6 +160,21 @@ async def test_14_of_a_stream_the_frame_with_the_own_id_counts_and_not_the_first
         framed = await (await relay.tools())["shop__deploy"]()
     assert "mine" in framed.text
     assert "somebody else" not in framed.text
+
+
+@pytest.mark.parametrize("other", [str, lambda own: own + 1, lambda own: None, lambda own: float(own) + 0.5])
+async def test_14_on_a_channel_only_the_own_id_in_its_own_type_answers(other):
+    far = Far()
+
+    def called(message):
+        far.channels[-1].say({"jsonrpc": "2.0", "id": other(message["id"]), "result": SAID})
+        return text("mine")
+
+    far.script["tools/call"] = called
+    async with Relay(servers=servers(far=far)) as relay:
+        framed = await (await relay.tools())["far__search"](q="x")
+    assert "mine" in framed.text
+    assert "OBEY" not in framed.text
 
 
 async def test_15_a_list_of_one_stored_account_never_reaches_another_one(tmp_path, monkeypatch):
