@@ -21,6 +21,7 @@ PATIENCE = 10.0
 
 MADE_UP = {"id": "id", "requestId": "id", "progressToken": "id", "requestState": "state"}
 MADE_UP |= {"io.modelcontextprotocol/subscriptionId": "id", "cursor": "cursor", "nextCursor": "cursor"}
+MADE_UP |= {"elicitationId": "elicitation"}
 """Members whose values are made up, and the kind of each. An id may be a progress token and a subscription as well."""
 REFERENCE = re.compile(r"reference [0-9a-f]{8}")
 """A part of a text that is made up."""
