@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from mcprelay import CallFailed, Client, Server
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncGenerator, Awaitable, Callable
 
     Cut = Callable[[Client], Awaitable[None]]
 
@@ -197,7 +197,7 @@ async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 
 @contextlib.asynccontextmanager
-async def over_stdio() -> AsyncIterator[tuple[Client, Cut]]:
+async def over_stdio() -> AsyncGenerator[tuple[Client, Cut]]:
     """A client of a child, whose wire is cut by the death of the child."""
 
     async def cut(client: Client) -> None:
@@ -209,7 +209,7 @@ async def over_stdio() -> AsyncIterator[tuple[Client, Cut]]:
 
 
 @contextlib.asynccontextmanager
-async def over_http() -> AsyncIterator[tuple[Client, Cut]]:
+async def over_http() -> AsyncGenerator[tuple[Client, Cut]]:
     """A client of a server in another process."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

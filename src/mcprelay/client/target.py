@@ -125,7 +125,7 @@ class Command:
         self._command = list(command)
         self._env = None if env is None else dict(env)
         self._cwd = cwd
-        self._stderr = stderr
+        self._stderr: Any = stderr
         self.key = ("command", tuple(command), None if cwd is None else os.fspath(cwd))
         self.name = command[0]
 
