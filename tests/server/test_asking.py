@@ -41,6 +41,11 @@ def samples(ctx: Context) -> Any:
     return [ctx.sample("Say", max_tokens=5) for _ in range(2)]
 
 
+def stores(x: int, ctx: Context) -> Any:
+    y = x
+    return ctx.roots(), y
+
+
 def remembers(ctx: Context) -> Any:
     def inner() -> Any:
         return 1
@@ -67,7 +72,9 @@ class Methods:
     [
         (elicits, "ctx.elicit"),
         (elicits_url, "ctx.elicit_url"),
+        (samples, "ctx.sample"),
         (remembers, "ctx.once"),
+        (stores, "ctx.roots"),
         (yields, "ctx.roots"),
         (Called, "ctx.roots"),
         (Called(), "ctx.roots"),

@@ -13,11 +13,13 @@ from mcprelay.errors import DefinitionError
 from mcprelay.server.target import inner_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator
 
 ASKS = frozenset(("elicit", "elicit_url", "once", "roots", "sample"))
 """The methods of a `Context` that are awaited."""
 
+_INLINE = frozenset(("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"))
+"""Code of its own in some versions of Python, and yet of the function around it."""
 _ASYNC = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
@@ -28,7 +30,7 @@ def refuse_asking(function: Any, contexts: Collection[str]) -> None:
         DefinitionError: It does.
     """
     code = getattr(inner_of(function), "__code__", None)
-    if not contexts or not isinstance(code, types.CodeType) or code.co_flags & _ASYNC or not ASKS & {*code.co_names}:
+    if not contexts or not isinstance(code, types.CodeType) or code.co_flags & _ASYNC or not _may_ask(code):
         return
     asked = _asked(code, contexts)
     if asked is not None:
@@ -36,6 +38,15 @@ def refuse_asking(function: Any, contexts: Collection[str]) -> None:
             f"{code.co_name} ({code.co_filename}:{code.co_firstlineno}) is a `def` and calls {asked}(…), which has to"
             f" be awaited: make it `async def {code.co_name}` and say `await {asked}(…)`"
         )
+
+
+def _inside(code: types.CodeType) -> Iterator[types.CodeType]:
+    return (const for const in code.co_consts if isinstance(const, types.CodeType) and const.co_name in _INLINE)
+
+
+def _may_ask(code: types.CodeType) -> bool:
+    """Whether one of the names occurs at all, which spares most functions the closer look."""
+    return not ASKS.isdisjoint(code.co_names) or any(map(_may_ask, _inside(code)))
 
 
 def _asked(code: types.CodeType, contexts: Collection[str]) -> str | None:
@@ -47,8 +58,8 @@ def _asked(code: types.CodeType, contexts: Collection[str]) -> str | None:
         name = instruction.argval
         if instruction.opname in ("LOAD_ATTR", "LOAD_METHOD") and name in ASKS and before in contexts:
             return f"{before}.{name}"
-        if instruction.opname.startswith(("LOAD_FAST", "LOAD_DEREF")):
+        if "LOAD_FAST" in instruction.opname or "LOAD_DEREF" in instruction.opname:  # two at once, in newer versions
             before = name[-1] if isinstance(name, tuple) else name
         elif instruction.opname != "CACHE":
             before = None
-    return None
+    return next((asked for each in _inside(code) if (asked := _asked(each, contexts)) is not None), None)
