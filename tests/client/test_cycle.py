@@ -5,6 +5,7 @@ import contextlib
 import os
 import random
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -43,13 +44,12 @@ class CountingLoop(asyncio.SelectorEventLoop):
 
 def children():
     """The processes that this one has started and that are there, dead or alive."""
-    with open(f"/proc/self/task/{os.getpid()}/children") as file:
-        return set(file.read().split())
+    return set(Path(f"/proc/self/task/{os.getpid()}/children").read_text().split())
 
 
 def descriptors():
     """What is open."""
-    return len(os.listdir("/proc/self/fd"))
+    return len(list(Path("/proc/self/fd").iterdir()))
 
 
 async def settled():
@@ -107,8 +107,7 @@ def test_whoever_is_cancelled_just_when_the_connection_is_made_leaves_nothing():
     async def cancelled_by_its_own_success():
         client = Client(TINY, memory=Memory())
         connecting = asyncio.ensure_future(client.connect())
-        while client._connection._opening is None:
-            await asyncio.sleep(0)
+        await asyncio.sleep(0)
         client._connection._opening.add_done_callback(lambda _: connecting.cancel())
         with pytest.raises(asyncio.CancelledError):
             await connecting
@@ -122,8 +121,7 @@ def test_whoever_is_cancelled_just_when_the_connection_is_made_leaves_nothing():
 async def test_one_of_two_that_connect_may_be_cancelled_at_any_time_without_harm_to_the_other():
     client = Client(TINY, memory=Memory())
     one, two = (asyncio.ensure_future(client.connect()) for _ in range(2))
-    while client._connection._opening is None:
-        await asyncio.sleep(0)
+    await asyncio.sleep(0)
     client._connection._opening.add_done_callback(lambda _: one.cancel())
     with pytest.raises(asyncio.CancelledError):
         await one
