@@ -179,15 +179,29 @@ async def test_what_waits_when_a_reader_comes_back_is_not_told_twice() -> None:
     assert second.data == [b"2", b"3"]
 
 
-async def test_an_unknown_place_to_resume_from_replays_nothing() -> None:
-    log, reader = MemoryEventLog(), Reader()
-    stream = Stream(QUIET, track=tracked(log))
+@pytest.mark.parametrize("log", [MemoryEventLog(), None], ids=["log", "no log"])
+async def test_who_resumes_from_an_unknown_place_is_not_the_reader_and_is_told_so(log: MemoryEventLog | None) -> None:
+    before, reader = Reader(), Reader()
+    stream = Stream(QUIET, track=None if log is None else tracked(log))
+    assert await stream.attach(before.reply) == "joined"
     stream.push(b"1")
     await stream.drain()
-    stream.attach(reader.reply, "99")
+    joined = stream.attach(reader.reply, "99")
     stream.push(b"2")
     await stream.drain()
-    assert reader.data == [b"2"]
+    assert await joined == "unknown"
+    assert (before.data, reader.data) == ([b"1", b"2"], [])
+    assert not reader.reply.begun
+
+
+async def test_of_two_that_want_to_join_at_once_the_last_does() -> None:
+    one, two, three = Reader(), Reader(), Reader()
+    stream = Stream(QUIET)
+    first, second = stream.attach(one.reply), stream.attach(two.reply)
+    assert (await first, await second) == ("superseded", "joined")
+    third = stream.attach(three.reply)
+    stream.close()
+    assert await third == "superseded"
 
 
 async def test_a_reader_that_leaves_while_it_joins_is_not_the_reader() -> None:

@@ -860,15 +860,45 @@ async def test_an_event_of_another_session_resumes_nothing(server: Server) -> No
     assert "Last-Event-ID" in error["message"]
 
 
-@pytest.mark.parametrize("unknown", ["x", "~", "x~1", "1", "0~999999x", "../0~1"])
-async def test_an_unknown_event_is_refused_or_begins_anew(http: Http, unknown: str) -> None:
+@pytest.mark.parametrize("unknown", ["x", "~", "x~1", "1", "0", "0~", "0~999999", "0~999999x", "0~x", "../0~1"])
+async def test_an_unknown_event_is_refused_and_who_reads_goes_on_reading(
+    server: Server, http: Http, unknown: str
+) -> None:
     await http.initialize()
-    response = http.get(unknown)
-    if unknown.startswith("0~"):  # of the stream of no request: nothing is missed that would not be told again
-        async with opened(response):
-            pass
-    else:
-        await http.refusal(response, 400)
+    async with opened(http.get()) as stream:
+        error = await http.refusal(http.get(unknown), 400)
+        assert "a GET without it begins anew" in error["message"]
+        server.add_tool(lambda: "x", name="x")
+        await http.message(stream)
+    async with opened(http.get()):
+        pass
+
+
+async def test_an_unknown_event_of_a_stream_that_goes_on_is_refused(http: Http, gate: Gate) -> None:
+    await http.initialize()
+    async with opened(http.call("wait", meta={"progressToken": 1})) as call:
+        await http.message(call)
+        name = call.last_event_id.partition("~")[0]
+        await http.refusal(http.get(f"{name}~99999"), 400)
+        gate.opened.set()
+        assert text((await http.message(call))["result"]) == "waited"
+
+
+async def test_a_stream_that_is_refused_leaves_nothing_behind(server: Server) -> None:
+    app = server.asgi()
+    http = Http(app)
+    await http.initialize()
+    response = http.get("0~99999")
+    await http.refusal(response, 400)
+    await response.done()
+    assert len(app.here().streamable.conversations) == 0
+    assert len(server.changes) == 0
+
+
+async def test_an_event_is_unknown_where_none_is_kept(gate: Gate) -> None:
+    http = Http(build(gate, limits=Limits(event_log_bytes=0)).asgi())
+    await http.initialize()
+    await http.refusal(http.get("0~1"), 400)
 
 
 async def test_the_get_stream_is_resumed_too(server: Server, http: Http) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
     Source = Callable[[], "list[bytes] | None"]
+    Joined = Literal["joined", "unknown", "superseded"]
 
 logger = logging.getLogger("mcprelay.server")
 
@@ -98,6 +99,15 @@ class Track(Struct, frozen=True):
             return sse.frame(message) if message else b""
         return sse.frame(message, id=self.label + event_id)
 
+    async def knows(self, event_id: str) -> bool:
+        """Whether the log has an event of this stream under that id (still)."""
+        try:
+            async for _ in self.log.after(self.name, event_id):
+                break
+        except KeyError:
+            return False
+        return True
+
     async def replay(self, after: str, reply: Reply) -> bool:
         """Write what follows an event again. False when the log does not know it (any more), and nothing is written."""
         try:
@@ -141,7 +151,7 @@ class Stream:
         self._source = source
         self._frame = frame
         self._queue = Outbox(pace.stream_bytes)
-        self._joining: tuple[Reply, str | None] | None = None
+        self._joining: tuple[Reply, str | None, asyncio.Future[Joined]] | None = None
         self._parting: int | None = None
         self._closing = False
         self._silent = False
@@ -166,13 +176,23 @@ class Stream:
             self._queue.put(message)
             self.wake()
 
-    def attach(self, reply: Reply, after: str | None = None) -> None:
+    def attach(self, reply: Reply, after: str | None = None) -> asyncio.Future[Joined]:
         """Go on with another response, after the event of that id (the log's own) or from now on.
 
-        A response that the stream had before ends.
+        A response that the stream had before ends. What this gives tells how it went: where the event is unknown,
+        nothing is written and the stream stays where it was.
         """
-        self._joining = (reply, after)
+        self._supersede()
+        joined: asyncio.Future[Joined] = self._loop.create_future()
+        self._joining = (reply, after, joined)
         self.wake()
+        return joined
+
+    def _supersede(self) -> None:
+        """Whoever waits to join does not any more."""
+        joining, self._joining = self._joining, None
+        if joining is not None and not joining[2].done():
+            joining[2].set_result("superseded")
 
     def detach(self, reply: Reply) -> None:
         """That response is gone. What comes is kept for a later one, where there is a log."""
@@ -200,6 +220,7 @@ class Stream:
     def close(self) -> None:
         """Nothing more is written."""
         self._closing = True
+        self._supersede()
         self._queue.take()
         for handle in (self._timer, self._handle):
             if handle is not None:
@@ -294,21 +315,24 @@ class Stream:
             if first or not self._queue:
                 await self._put(reply, first or COMMENT)
 
-    async def _join(self, reply: Reply, after: str | None) -> None:
+    async def _join(self, reply: Reply, after: str | None, joined: asyncio.Future[Joined]) -> None:
         """Replay what the reader has missed, then let this response be the stream's.
 
         Nothing is appended to the log meanwhile, because only this writer appends.
         """
-        old, self._reply = self._reply, None
-        if old is not None:
-            await old.write(b"", last=True)
-        if after is not None and self.track is not None:
-            await reply.write(COMMENT)
-            await self.track.replay(after, reply)
-        if self._joining is not None and self._joining[0] is reply:
-            self._joining = None
-            self._reply = reply
+        known = after is None or (self.track is not None and await self.track.replay(after, reply))
+        if self._joining is None or self._joining[0] is not reply:
+            return
+        self._joining = None
+        if known:
+            old, self._reply = self._reply, reply
+            if old is not None:
+                await old.write(b"", last=True)
+            if after is not None and not reply.begun:
+                await reply.write(COMMENT)
             await self._open_reply()
+        if not joined.done():
+            joined.set_result("joined" if known else "unknown")
 
     async def _put(self, reply: Reply, chunk: bytes, *, last: bool = False) -> None:
         self._silent = False

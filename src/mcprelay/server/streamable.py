@@ -21,12 +21,11 @@ from mcprelay.revisions import Fault
 from mcprelay.server import event, handshake
 from mcprelay.server.call import Answer
 from mcprelay.server.calllink import CallLink
-from mcprelay.server.conversation import MARK, STANDING
 from mcprelay.server.conversations import Conversations
 from mcprelay.server.exchange import ACCEPTED, JSON_HEADER, Hangup
 from mcprelay.server.observation import listening_in
+from mcprelay.server.reading import is_standing, read
 from mcprelay.server.session import new_session_id
-from mcprelay.server.stream import Reply
 from mcprelay.wire import jsonrpc
 
 if TYPE_CHECKING:
@@ -42,11 +41,15 @@ if TYPE_CHECKING:
     from mcprelay.server.call import Call
     from mcprelay.server.conversation import Conversation
     from mcprelay.server.exchange import Arrival
-    from mcprelay.server.stream import Pace, Stream
+    from mcprelay.server.stream import Pace
 
 logger = logging.getLogger("mcprelay.server")
 
 _ENDED = Refusal(204, b"", ())
+_MISSED = (
+    "Last-Event-ID is not an event of this session that is kept (any more): event_log_bytes. What was missed is not"
+    " known; a GET without it begins anew"
+)
 _STORELESS = "the session store does not answer; try again later"
 _OF_SESSIONS = frozenset(("resources/subscribe", "resources/unsubscribe"))
 
@@ -319,42 +322,17 @@ class Streamable:
         except LimitExceeded as error:
             await arrival.refuse(_unavailable(str(error)), limit=error)
             return
-        name, _, event_id = (work.last_event_id or STANDING).partition(MARK)
         events = self._server.events
-        listening = name == STANDING and (events.observers or events.logged(logging.INFO))
+        listening = is_standing(work.last_event_id) and (events.observers or events.logged(logging.INFO))
         told = listening_in(events, conversation.session, self._server.capabilities) if listening else None
         try:
-            if name == STANDING:
-                await _read(conversation.stand(), event_id or None, arrival)
-            elif name in conversation.streams:
-                await _read(conversation.streams[name], event_id, arrival)
-            else:
-                await self._replay(name, event_id, arrival, conversation)
+            if not await read(conversation, arrival, work.last_event_id):
+                body = answer_in(conversation.revision, jsonrpc.refusal(None, jsonrpc.INVALID_REQUEST, _MISSED))
+                await arrival.refuse(Refusal(400, body))
         finally:
             self._server.changes.closed()
             if told is not None:
                 told.close()
-
-    async def _replay(self, name: str, event_id: str, arrival: Arrival, conversation: Conversation) -> None:
-        """Read what is left of a stream that has ended, or that another process writes."""
-        track = conversation.track(name)
-        reply = Reply(arrival.send)
-        if track is None or not await track.replay(event_id, reply):
-            why = "Last-Event-ID is not an event of this session that is kept (any more): event_log_bytes"
-            error = jsonrpc.refusal(None, jsonrpc.INVALID_REQUEST, why)
-            await arrival.refuse(Refusal(400, answer_in(conversation.revision, error)))
-            return
-        await reply.write(b"", last=True)
-
-
-async def _read(stream: Stream, after: str | None, arrival: Arrival) -> None:
-    """Let this response be the stream's until either side ends it."""
-    reply = Reply(arrival.send)
-    stream.attach(reply, after)
-    try:
-        await arrival.hung_up()
-    finally:
-        stream.detach(reply)
 
 
 def _departed(visit: Visit, link: CallLink, arrival: Arrival, calls: Sequence[Called]) -> Callable[[], None]:
