@@ -78,11 +78,9 @@ interop: $(VENV)/.installed ## our server and client against programs of other p
 bench: $(VENV)/.installed ## measure; says what it needs and how to get it
 	$(BIN)/python benchmarks/run.py $(ARGS)
 
-# What each is told by name, so that nothing else is traced: this costs twenty seconds, and the whole suite minutes.
-CORE  := wire core revisions types errors contract
-PROVE := $(wildcard $(foreach part,$(CORE) relay,tests/$(part) tests/test_$(part).py))
-prove: $(VENV)/.installed ## the tests of the pure core and of the relay, which leave out no branch of either
-	$(BIN)/python -m pytest $(PROVE) $(foreach part,$(CORE) relay,--cov=mcprelay.$(part)) --cov-report=term --cov-fail-under=100 $(ARGS)
+PROVEN := $(wildcard $(foreach part,wire core revisions types errors contract relay,tests/$(part) tests/test_$(part).py))
+prove: $(VENV)/.installed ## that the tests of the pure core and of the relay leave out no branch of either
+	$(BIN)/python -m pytest $(PROVEN) --cov --cov-config=tests/proven.toml --cov-report=term $(ARGS)
 
 coverage: $(VENV)/.installed ## the tests, and which branches they leave out
 	$(BIN)/python -m pytest --cov --cov-report=term $(ARGS)
