@@ -8,7 +8,7 @@ long, so the first that came is the first that is late.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mcprelay.core.work import Refusal
 from mcprelay.errors import LimitExceeded
@@ -17,8 +17,13 @@ from mcprelay.server.exchange import JSON_HEADER, RETRY
 from mcprelay.wire import jsonrpc
 
 if TYPE_CHECKING:
+    from collections.abc import MutableMapping
+    from typing import TypeAlias
+
     from mcprelay.server.exchange import Arrival, Receive
     from mcprelay.server.limits import Limits
+
+    Message: TypeAlias = MutableMapping[str, Any]
 
 _WHAT = {
     "body_bytes": "the body",
@@ -35,10 +40,11 @@ class Intake:
         limits: `body_bytes`, `body_seconds` (0 for as long as it takes) and `pending_bodies` count here.
     """
 
-    __slots__ = ("_deadlines", "_late", "_limits", "_timer")
+    __slots__ = ("_deadlines", "_late", "_limits", "_now", "_timer")
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
+        self._now = asyncio.get_running_loop().time
         self._deadlines: dict[asyncio.Task[object], float] = {}
         self._late: set[asyncio.Task[object]] = set()
         self._timer: asyncio.TimerHandle | None = None
@@ -70,58 +76,57 @@ class Intake:
         Raises:
             LimitExceeded: It is too long or took too long, or too many are on their way.
         """
-        limits = self._limits
-        if len(self._deadlines) >= limits.pending_bodies:
-            raise self._exceeded("pending_bodies", limits.pending_bodies)
+        deadlines = self._deadlines
+        if len(deadlines) >= self._limits.pending_bodies:
+            raise self._exceeded("pending_bodies")
         task = asyncio.current_task()
         assert task is not None, "ASGI applications run in tasks"  # noqa: S101 - asyncio's promise
-        self._enter(task)
+        deadlines[task] = self._now() + self._limits.body_seconds
+        if self._timer is None:
+            self._watch(deadlines[task])
         try:
-            return await self._body(receive)
+            message = await receive()
+            body: bytes = message.get("body", b"")
+            if message.get("more_body"):
+                message, body = await self._rest(receive, message)
+            if len(body) > self._limits.body_bytes:
+                raise self._exceeded("body_bytes")
+            return body if message["type"] == "http.request" else None
         except asyncio.CancelledError:
             if task not in self._late or task.uncancel():
                 raise
-            raise self._exceeded("body_seconds", limits.body_seconds) from None
+            raise self._exceeded("body_seconds") from None
         finally:
-            del self._deadlines[task]
-            self._late.discard(task)
+            del deadlines[task]
+            if self._late:
+                self._late.discard(task)
 
-    async def _body(self, receive: Receive) -> bytes | None:
-        allowed = self._limits.body_bytes
-        parts: list[bytes] = []
-        size = 0
-        while True:
+    async def _rest(self, receive: Receive, message: Message) -> tuple[Message, bytes]:
+        """The last message, and the whole body, which came in parts; not much more of it than is too long."""
+        parts = [message.get("body", b"")]
+        size = len(parts[0])
+        while message.get("more_body") and size <= self._limits.body_bytes:
             message = await receive()
-            if message["type"] != "http.request":
-                return None
-            part: bytes = message.get("body", b"")
-            size += len(part)
-            if size > allowed:
-                raise self._exceeded("body_bytes", allowed)
-            if not message.get("more_body"):
-                return b"".join((*parts, part)) if parts else part
-            parts.append(part)
+            parts.append(message.get("body", b""))
+            size += len(parts[-1])
+        return message, b"".join(parts)
 
-    def _exceeded(self, limit: str, allowed: float) -> LimitExceeded:
-        return LimitExceeded(limit, allowed, what=_WHAT[limit])
+    def _exceeded(self, limit: str) -> LimitExceeded:
+        return LimitExceeded(limit, getattr(self._limits, limit), what=_WHAT[limit])
 
     # --- time
 
-    def _enter(self, task: asyncio.Task[object]) -> None:
-        seconds = self._limits.body_seconds
-        loop = asyncio.get_running_loop()
-        deadline = self._deadlines[task] = loop.time() + seconds
-        if self._timer is None and seconds > 0:
-            self._timer = loop.call_at(deadline, self._look)
+    def _watch(self, deadline: float) -> None:
+        if self._limits.body_seconds > 0:
+            self._timer = asyncio.get_running_loop().call_at(deadline, self._look)
 
     def _look(self) -> None:
         """Give up on those that are late, and look again when the next one may be."""
         self._timer = None
-        loop = asyncio.get_running_loop()
-        now = loop.time()
+        now = self._now()
         for task, deadline in self._deadlines.items():
             if deadline > now:
-                self._timer = loop.call_at(deadline, self._look)
+                self._watch(deadline)
                 return
             if task not in self._late:
                 self._late.add(task)
