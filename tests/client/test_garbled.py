@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from mcprelay import CallLimitExceeded, Client, Evidence, ResponseInvalid
+from mcprelay import CallLimitExceeded, Client, Evidence, RemoteError, ResponseInvalid
 from mcprelay.testing import ScriptedChannel
 from tests.client.peer import DISCOVERED, INITIALIZED, connected, fresh, in_session, tool_result
 from tests.client.scripted_http import ScriptedHttp
@@ -139,3 +139,18 @@ for line in sys.stdin:
     async with fresh([sys.executable, "-c", script], response_bytes=2000) as client:
         with pytest.raises(CallLimitExceeded, match="response_bytes=2000"):
             await client.call_tool("x", timeout=60)
+
+
+async def test_a_request_that_is_too_long_for_a_server_of_ours_fails_at_once_by_the_name_of_the_limit():
+    script = """
+from mcprelay import Server
+from mcprelay.server.limits import Limits
+server = Server("s", limits=Limits(message_bytes=2000))
+@server.tool
+def echo(text: str) -> int: return len(text)
+server.run()
+"""
+    async with fresh([sys.executable, "-c", script]) as client:
+        with pytest.raises(RemoteError, match="message_bytes=2000"):
+            await client.call_tool("echo", {"text": "x" * 5000}, timeout=60)
+        assert (await client.call_tool("echo", {"text": "x"}, output=int)).value == 1

@@ -70,6 +70,20 @@ def test_a_broken_request_is_answered_under_its_id_unless_that_is_in_use() -> No
     assert us.in_flight.keys() == {1}
 
 
+def test_of_a_message_that_was_too_long_to_read_the_ends_say_whose_it_was() -> None:
+    us = peer()
+    pending, _ = us.request("a", b"{}")
+    asked = us.unread(b'{"jsonrpc":"2.0","id":"q","method":"m","params":{"te', b'xt"}}', "too long")
+    assert isinstance(asked, Rejected)
+    assert json.loads(asked.answer) == {"jsonrpc": "2.0", "id": "q", "error": {"code": -32600, "message": "too long"}}
+    answered = us.unread(b'{"result":{"te', b'xt"},"id":1}', "too long")
+    assert isinstance(answered, Garbled)
+    assert answered.pending is pending
+    unknown = us.unread(b"", b"", "too long")
+    assert isinstance(unknown, Rejected)
+    assert "id" not in json.loads(unknown.answer)
+
+
 def test_a_request_of_the_peer_with_an_id_of_ours_settles_nothing() -> None:
     us = peer()
     pending, _ = us.request("a", b"{}")

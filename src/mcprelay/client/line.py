@@ -19,7 +19,6 @@ from mcprelay.core.peer import Garbled, Lost, Refused, Rejected, Replied
 from mcprelay.errors import CallFailed, Evidence, LimitExceeded, NotSent
 from mcprelay.revisions import Era
 from mcprelay.wire import jsonrpc
-from mcprelay.wire.salvage import of_ends
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -302,11 +301,14 @@ class Line(Link):
 
     def _oversized(self, error: LimitExceeded) -> None:
         """A message was discarded because of its size: if it was an answer, whoever waits for it is told."""
-        self.unreadable += 1
-        found = of_ends(getattr(error, "head", b""), getattr(error, "tail", b""))
-        pending = None if found.id is None or found.role == "request" else self.peer.pending.pop(found.id, None)
-        if pending is not None:
-            self._fail(pending.slot, failure.too_long(pending.slot, "response_bytes", error.allowed))
+        event = self.peer.unread(getattr(error, "head", b""), getattr(error, "tail", b""), str(error))
+        if isinstance(event, Garbled):
+            self.unreadable += 1
+            call: Call = event.pending.slot
+            call.evidence = Evidence.ANSWERED
+            self._fail(call, failure.too_long(call, "response_bytes", error.allowed))
+        else:
+            self.heard(event)
 
     # --- ending
 

@@ -25,6 +25,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from mcprelay.errors import Evidence, LocalFault
 from mcprelay.wire import jsonrpc
 from mcprelay.wire.params import CancelledParams
+from mcprelay.wire.salvage import of_ends
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -173,6 +174,11 @@ class Peer:
             messages = jsonrpc.parse_batch(data, depth=self.depth)
             return list(map(self.take, messages)) if isinstance(messages, list) else [self.take(messages)]
         return [self.take(message)]
+
+    def unread(self, head: bytes, tail: bytes, reason: str) -> Event:
+        """Say what a message means of which only the ends were kept, because it was too much to read."""
+        found = of_ends(head, tail)
+        return self._reject(jsonrpc.Malformed(jsonrpc.INVALID_REQUEST, reason, found.id, found.role))
 
     def take(self, message: jsonrpc.Message) -> Event:
         """Take one parsed message."""

@@ -170,11 +170,15 @@ class Connection:
                 await self._take(events[0])
 
     async def _refuse_limited(self, error: LimitExceeded, why: str) -> None:
-        """Refuse a message that is not even read, because it is too much."""
+        """Refuse a message that is not even read, because it is too much; under its id, where that was kept."""
         events = self._server.events
         events.emit(LimitHit(limit=error.limit, allowed=error.allowed))
         events.emit(Refusal(reason="too_long"))
-        await self._send(self._as_agreed(jsonrpc.refusal(None, jsonrpc.INVALID_REQUEST, why)))
+        event = self._peer.unread(getattr(error, "head", b""), getattr(error, "tail", b""), why)
+        if isinstance(event, Rejected):
+            await self._send(self._as_agreed(event.answer))
+        else:
+            await self._take(event)
 
     def _rejected(self, event: Rejected) -> bytes:
         """The answer to what is no request, or one too many."""
