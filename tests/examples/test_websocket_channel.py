@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aiohttp import ClientSession, web
+from aiohttp import ClientSession, ClientWSTimeout, web
 
 from mcprelay import Relay, Server
 from mcprelay.testing import check_channel
@@ -43,6 +43,8 @@ async def listening(app: web.Application) -> AsyncIterator[str]:
 
 async def test_it_passes_the_kit_for_channels() -> None:
     example = loaded()
+    example.CLOSE_SECONDS = 0.2  # the kit closes on a side that does not answer, twice
+    example.CONNECT["timeout"] = ClientWSTimeout(ws_close=0.2)
     arrived: asyncio.Queue[Any] = asyncio.Queue()
 
     async def connected(request: web.Request) -> web.WebSocketResponse:
