@@ -5,6 +5,12 @@ for what is asked, and whom it binds. A test says which clauses it proves with `
 `make manifest` writes that into the files. A clause without a test has a reason: it binds somebody else, or it has no
 test yet.
 
+Left out are pages that ask nothing of anybody (architecture, schema, changelog and indexes), what is permitted (MAY),
+and the four older revisions: what these ask beyond the newest one (sessions, batches, `ping`, streams that are resumed)
+is proven by the tests of these things, by `tests/matrix`, which speaks every revision over every wire, and by the
+official conformance suite. `tests/emitted.py` and the watches that it names hold every message of every revision
+against its schema.
+
 Knows files, clauses and marks. Does not know whether a test passes.
 """
 
