@@ -352,3 +352,15 @@ async def test_calls_over_the_limit_wait_for_their_turn_and_not_longer_than_the_
         far.channels[-1].silent.add("tools/call")
         both = await asyncio.gather(tools["far__search"](q="x"), tools["far__search"](q="y"))
         assert [framed.withheld for framed in both] == ["transport", "transport"]
+
+
+async def test_who_gets_no_turn_in_time_sent_nothing():
+    far = Far()
+    async with Relay(servers={"far": {**servers(far=far)["far"], "timeout": 0.05, "limits": {"calls": 1}}}) as relay:
+        search = (await relay.tools())["far__search"]
+        station = await search._post.station()
+        async with station._turns:  # whoever has it keeps it
+            framed = await search(q="x")
+    assert framed.withheld == "transport"
+    assert "Nothing was sent" in framed.text
+    assert not far.of("tools/call")
