@@ -421,3 +421,30 @@ async def test_what_a_list_warns_of_is_short_whatever_the_server_says():
     found, _ = await listed([page(tool("n" * 10_000), tool("n" * 10_000), cursor={"x": "y" * 10_000})])
     assert len(found.warnings) == 2
     assert all(len(warning) < 300 for warning in found.warnings)
+
+
+def test_a_cache_is_bounded_in_bytes_and_the_oldest_goes_first():
+    cache = Cache(size=100, now=lambda: 0.0)
+
+    def put(key, size):
+        cache.put("s", "resources/read", key, msgspec.Raw(b"x" * size), ttl_ms=1000)
+
+    put("a", 40)
+    put("b", 40)
+    put("b", 50)  # in place of the one before
+    assert [cache.get("s", "resources/read", key) is not None for key in "ab"] == [True, True]
+    put("c", 20)
+    assert [cache.get("s", "resources/read", key) is not None for key in "abc"] == [False, True, True]
+    put("d", 101)
+    assert [cache.get("s", "resources/read", key) is not None for key in "bcd"] == [True, True, False]
+    cache.drop("s", "resources/read")
+    put("e", 100)
+    assert len(cache) == 1
+
+
+def test_a_newer_result_takes_the_place_of_an_older_one_also_where_it_is_not_kept():
+    cache = Cache(now=lambda: 0.0)
+    for scope in ("public", "private"):
+        cache.put("s", "resources/read", "a", msgspec.Raw(b"1"), ttl_ms=1000, scope=scope, authorization="alice")
+        cache.put("s", "resources/read", "a", msgspec.Raw(b"2"), ttl_ms=0, scope=scope, authorization="alice")
+        assert cache.get("s", "resources/read", "a", authorization="alice") is None

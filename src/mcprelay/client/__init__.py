@@ -399,8 +399,8 @@ class Client(Catalogue):
 
     def _kept(self) -> Cache:
         if self._cache is None:
-            clock = asyncio.get_running_loop().time
-            self._cache = Cache(entries=int(self.settings.cache_entries), now=clock)
+            entries, size = int(self.settings.cache_entries), int(self.settings.cache_bytes)
+            self._cache = Cache(entries=entries, size=size, now=asyncio.get_running_loop().time)
         return self._cache
 
     def _changed(self, notice: str, uri: str | None) -> None:

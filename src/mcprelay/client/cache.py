@@ -44,12 +44,15 @@ class Cache:
 
     Args:
         entries: How many are kept; the one that was kept longest goes first.
+        size: How many bytes they may have together. A result that is longer than that by itself is not kept.
         now: The clock, in seconds that only grow.
     """
 
-    def __init__(self, *, entries: int = 1024, now: Callable[[], float]) -> None:
+    def __init__(self, *, entries: int = 1024, size: int = 64 * 2**20, now: Callable[[], float]) -> None:
         self._entries: dict[tuple[Any, ...], Entry] = {}
         self._most = entries
+        self._size = size
+        self._held = 0
         self._now = now
 
     def __len__(self) -> int:
@@ -63,7 +66,7 @@ class Cache:
             if entry is not None:
                 if self._now() < entry.fresh_until:
                     return entry.result
-                del self._entries[place]
+                self._forget(place)
         return None
 
     def put(
@@ -77,17 +80,26 @@ class Cache:
         scope: Any = None,
         authorization: Any = None,
     ) -> None:
-        """Keep a result that has just been received, if the server called it fresh for any time at all."""
+        """Keep a result that has just been received, if the server called it fresh for any time at all.
+
+        It takes the place of what was kept before, also where it is not kept itself.
+        """
+        for whose in {authorization, None}:
+            if (server, method, key, whose) in self._entries:
+                self._forget((server, method, key, whose))
         if isinstance(ttl_ms, bool) or not isinstance(ttl_ms, (int, float)) or not ttl_ms > 0:
             return
-        if self._most <= 0:
+        data = bytes(result)
+        if self._most <= 0 or len(data) > self._size:
             return
-        if len(self._entries) >= self._most:
-            del self._entries[next(iter(self._entries))]
+        while len(self._entries) >= self._most or self._held + len(data) > self._size:
+            self._forget(next(iter(self._entries)))
         fresh_until = self._now() + min(float(ttl_ms), _LONGEST_MS) / 1000
-        place = (server, method, key, None if scope == "public" else authorization)
-        self._entries.pop(place, None)
-        self._entries[place] = Entry(Raw(bytes(result)), fresh_until)
+        self._entries[server, method, key, None if scope == "public" else authorization] = Entry(Raw(data), fresh_until)
+        self._held += len(data)
+
+    def _forget(self, place: tuple[Any, ...]) -> None:
+        self._held -= len(bytes(self._entries.pop(place).result))
 
     def changed(self, server: str, notice: str, uri: str | None) -> None:
         """Drop what a change notice is about."""
@@ -103,7 +115,7 @@ class Cache:
 
     def _drop(self, gone: Callable[[tuple[Any, ...]], bool]) -> None:
         for place in [place for place in self._entries if gone(place)]:
-            del self._entries[place]
+            self._forget(place)
 
 
 def _touches(read: str | None, updated: str | None) -> bool:

@@ -34,6 +34,7 @@ class Settings(Struct, frozen=True, kw_only=True):
         pending_events: How many different events may wait for a listener.
         resumptions: How often a stream is resumed in a row without anything new (handshake era over HTTP).
         cache_entries: How many results are kept for as long as the server says that they are fresh.
+        cache_bytes: How many bytes these results may have together.
     """
 
     request_timeout: float = 30.0
@@ -55,6 +56,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     pending_events: int = 1024
     resumptions: int = 5
     cache_entries: int = 1024
+    cache_bytes: int = 64 * 2**20
 
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:
