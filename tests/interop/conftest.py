@@ -4,11 +4,15 @@ import os
 
 import pytest
 
+from tests.interop.peer import PEERS
+
 ONLY = {name for name in os.environ.get("INTEROP_PEERS", "").split(",") if name}
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out runs against other peers."""
+    if unknown := ONLY - PEERS.keys():
+        raise pytest.UsageError(f"INTEROP_PEERS names {sorted(unknown)}; there are {', '.join(PEERS)}")
     if not ONLY:
         return
     left_out = [item for item in items if _is_run(item) and not ONLY & set(_peers(item))]
