@@ -7,6 +7,7 @@ the two halves end together. Knows no process and no JSON.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections import deque
 from typing import TYPE_CHECKING
 
@@ -33,9 +34,23 @@ class LineChannel:
     """
 
     def __init__(
-        self, reads: int, writes: int, *, message_bytes: int = MESSAGE_BYTES, high_water: int = HIGH_WATER
+        self,
+        reads: int,
+        writes: int,
+        *,
+        message_bytes: int = MESSAGE_BYTES,
+        high_water: int = HIGH_WATER,
+        close: Callable[[int], None] = os.close,
     ) -> None:
-        """Needs a running loop, to which the channel is bound. `message_bytes` bounds a line that is received."""
+        """Needs a running loop, to which the channel is bound.
+
+        Args:
+            reads: What is read.
+            writes: What is written.
+            message_bytes: How long a line that is received may be.
+            high_water: How many bytes may wait to be sent before `send` suspends.
+            close: How a descriptor is given back.
+        """
         self._loop = asyncio.get_running_loop()
         self._ready: deque[Line] = deque()
         self._splitter = Splitter(limit=message_bytes)
@@ -45,8 +60,8 @@ class LineChannel:
         self._waiter: asyncio.Future[None] | None = None
         self._take: Callable[[Line], None] | None = None
         self._closing: asyncio.Task[None] | None = None
-        self._outlet = Outlet(writes, loop=self._loop, on_lost=self._output_lost, high_water=high_water)
-        self._source: Source = open_source(reads, self._feed, loop=self._loop)
+        self._outlet = Outlet(writes, loop=self._loop, on_lost=self._output_lost, high_water=high_water, close=close)
+        self._source: Source = open_source(reads, self._feed, loop=self._loop, close=close)
 
     # ------------------------------------------------------------------------------------------------------ receiving
 

@@ -53,14 +53,17 @@ class ChildChannel(LineChannel):
     ) -> None:
         """Take over a group that `process.start` started; `spawn` does both."""
         writes, reads, errors = group.pipes
+        close = group.close
         self._group = group
         self._stderr = stderr
         self._grace = grace
         self._finalizer = weakref.finalize(self, _abandon, group, os.getpid())
-        super().__init__(reads, writes, message_bytes=message_bytes, high_water=high_water)
+        super().__init__(reads, writes, message_bytes=message_bytes, high_water=high_water, close=close)
         self._exit: asyncio.Future[None] = self._loop.create_future()
         self._patience: asyncio.TimerHandle | None = None
-        self._errors: Source | None = open_source(errors, stderr.feed, loop=self._loop) if errors >= 0 else None
+        self._errors: Source | None = None
+        if errors >= 0:
+            self._errors = open_source(errors, stderr.feed, loop=self._loop, close=close)
         try:
             group.watch(self._exited, loop=self._loop)
         except BaseException:
@@ -196,5 +199,4 @@ def _abandon(group: process.ProcessGroup, owner: int) -> None:
         return
     group.kill()
     for fd in group.pipes:
-        if fd >= 0:
-            os.close(fd)
+        group.close(fd)

@@ -34,8 +34,8 @@ class Outlet:
     """
 
     __slots__ = (
-        "_base", "_block", "_drained", "_fd", "_high_water", "_lines", "_loop", "_offset", "_on_lost", "_pollable",
-        "_put", "_scheduled", "_size", "_starts", "_waiting", "_watched", "eager", "handed", "lost",
+        "_base", "_block", "_close", "_drained", "_fd", "_high_water", "_lines", "_loop", "_offset", "_on_lost",
+        "_pollable", "_put", "_scheduled", "_size", "_starts", "_waiting", "_watched", "eager", "handed", "lost",
     )  # fmt: skip
 
     def __init__(
@@ -45,8 +45,10 @@ class Outlet:
         loop: asyncio.AbstractEventLoop,
         on_lost: Callable[[], None],
         high_water: int = HIGH_WATER,
+        close: Callable[[int], None] = os.close,
     ) -> None:
         self._fd = fd
+        self._close = close
         self._on_lost = on_lost
         self._loop = loop
         self._high_water = high_water
@@ -223,4 +225,4 @@ class Outlet:
         self.lose(reason)
         fd, self._fd = self._fd, -1
         if fd >= 0:
-            os.close(fd)
+            self._close(fd)

@@ -31,8 +31,8 @@ class ProcessGroup:
     Attributes:
         pid: The leader's process id, and its group's.
         exit_code: How the leader ended (a negative number is a signal), or None while it runs.
-        pipes: Our ends of its standard input, output and error; the last is -1 where it is not ours to read. They
-            belong to whoever reads and writes them.
+        pipes: Our ends of its standard input, output and error; the last is -1 where it is not ours to read. Whoever
+            is done with one gives it back by `close`, and by nothing else.
     """
 
     def __init__(self, leader: subprocess.Popen[bytes], pipes: tuple[int, int, int]) -> None:
@@ -42,6 +42,13 @@ class ProcessGroup:
         self.pid = leader.pid
         self.exit_code: int | None = None
         self.pipes = pipes
+        self._open = {fd for fd in pipes if fd >= 0}
+
+    def close(self, fd: int) -> None:
+        """Close one of our pipes, unless that was done: its number may be another file's by now."""
+        with suppress(KeyError):
+            self._open.remove(fd)  # in one step: a finalizer runs in whatever thread collects the garbage
+            os.close(fd)
 
     def signal(self, signum: int) -> None:
         """Send a signal to every member that is left."""
@@ -84,6 +91,7 @@ class ProcessGroup:
             # One that is stuck in the kernel is reaped by `subprocess` when it comes out.
             with suppress(subprocess.TimeoutExpired):
                 self.exit_code = self._leader.wait(REAP_SECONDS)
+        self._members_left = False  # whoever gets the number of the group next is a stranger
 
 
 def _signal_group(leader: subprocess.Popen[bytes], signum: int) -> None:

@@ -44,9 +44,12 @@ class Source(Protocol):
         ...
 
 
-def open_source(fd: int, feed: Feed, *, loop: asyncio.AbstractEventLoop) -> Source:
-    """Start to read `fd`, which belongs to the source from now on."""
-    return PolledSource(fd, feed, loop=loop) if pollable(fd) else ThreadSource(fd, feed, loop=loop)
+def open_source(
+    fd: int, feed: Feed, *, loop: asyncio.AbstractEventLoop, close: Callable[[int], None] = os.close
+) -> Source:
+    """Start to read `fd`, which belongs to the source from now on, and is given back by `close`."""
+    kind = PolledSource if pollable(fd) else ThreadSource
+    return kind(fd, feed, loop=loop, close=close)
 
 
 def pollable(fd: int) -> bool:
@@ -68,11 +71,14 @@ def is_write_end(fd: int) -> bool:
 class PolledSource:
     """A pipe or a socket, read when the loop says that there is something."""
 
-    __slots__ = ("_active", "_ended", "_fd", "_feed", "_finishing", "_loop")
+    __slots__ = ("_active", "_close", "_ended", "_fd", "_feed", "_finishing", "_loop")
 
-    def __init__(self, fd: int, feed: Feed, *, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self, fd: int, feed: Feed, *, loop: asyncio.AbstractEventLoop, close: Callable[[int], None] = os.close
+    ) -> None:
         os.set_blocking(fd, False)
         self._fd = fd
+        self._close = close
         self._feed = feed
         self._loop = loop
         self._active = False
@@ -141,16 +147,19 @@ class PolledSource:
         self._ended = True
         fd, self._fd = self._fd, -1
         if fd >= 0:
-            os.close(fd)
+            self._close(fd)
 
 
 class ThreadSource:
     """A file or a terminal, read by a thread that nothing waits for."""
 
-    __slots__ = ("_closed", "_fd", "_feed", "_going", "_loop", "_wake", "_woken")
+    __slots__ = ("_close", "_closed", "_fd", "_feed", "_going", "_loop", "_wake", "_woken")
 
-    def __init__(self, fd: int, feed: Feed, *, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self, fd: int, feed: Feed, *, loop: asyncio.AbstractEventLoop, close: Callable[[int], None] = os.close
+    ) -> None:
         self._fd = fd
+        self._close = close
         self._feed = feed
         self._loop = loop
         self._closed = False
@@ -169,7 +178,7 @@ class ThreadSource:
         except RuntimeError:  # the loop was closed
             pass
         finally:
-            os.close(self._fd)
+            self._close(self._fd)
             os.close(self._woken)
 
     def _next(self) -> bytes:
