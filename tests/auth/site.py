@@ -64,6 +64,7 @@ class Site:
         self.log: list[Asked] = []
         self.issued = 0
         self.origin = ""
+        self.serving: set[asyncio.Task[None]] = set()
 
     @property
     def url(self) -> str:
@@ -73,6 +74,10 @@ class Site:
         return [each for each in self.log if each.path == path]
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task: asyncio.Task[None] | None = asyncio.current_task()
+        assert task is not None
+        self.serving.add(task)  # nothing else keeps it
+        task.add_done_callback(self.serving.discard)
         with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
             line, *fields = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
             method, target, _ = line.split(" ")
@@ -153,7 +158,7 @@ async def site():
         server.close()
         if sys.version_info >= (3, 12):
             server.close_clients()
-        left = [task for task in asyncio.all_tasks() if "Site.serve" in repr(task)]
+        left = list(made.serving)
         for task in left:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)

@@ -175,11 +175,12 @@ async def test_an_address_inside_is_refused_however_it_is_written_and_wherever_i
             assert "insecure_hosts" not in str(caught.value)
 
 
-async def test_a_public_name_that_also_leads_here_opens_nothing_here():
+@pytest.mark.parametrize("addresses", [["93.184.216.34", "127.0.0.1", "10.0.0.1"], ["127.0.0.1"]])
+async def test_a_name_that_leads_here_opens_nothing_here(addresses):
     """A server that has this machine among its addresses may not send us to what listens on this machine."""
 
     async def resolver(host: str, port: int) -> list[str]:
-        return {"mcp.evil.example": ["93.184.216.34", "127.0.0.1", "10.0.0.1"]}.get(host, [host])
+        return {"mcp.evil.example": addresses}.get(host, [host])
 
     async with sending() as sender:
         credentials = OAuth(resolver=resolver, interaction=Refuse()).bound(
@@ -547,6 +548,14 @@ async def test_a_step_up_where_nobody_can_be_asked_names_the_scopes_to_log_in_wi
             async with Client(here.url, auth=stored("clock", store=store)) as client:
                 await client.list_tools()
     assert "run: mcprelay login clock --scope 'read admin write'" in str(caught.value)
+
+
+async def test_the_command_to_run_ends_the_sentence_where_a_server_publishes_nothing():
+    async with site() as here:
+        here.over = {METADATA: reply(404), SERVER_METADATA: reply(404)}
+        with pytest.raises(AuthorizationRequired, match=r"run: mcprelay login clock\.$"):
+            async with Client(here.url, auth=stored("clock", store=MemoryStore())) as client:
+                await client.list_tools()
 
 
 async def test_whatever_fails_where_nobody_can_be_asked_the_command_is_named():

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from mcprelay.auth import ClientCredentials, MemoryStore, OAuth, Registered
+from mcprelay.auth import ClientCredentials, Headless, MemoryStore, OAuth, Registered
 from mcprelay.errors import AuthorizationRequired, ConfigurationError
 from mcprelay.ports import Request
 from tests.auth.world import ISSUER, MCP, Issuer, Resource, World, answer, call, form, header, world
@@ -629,3 +629,33 @@ async def test_what_was_allowed_at_a_login_is_allowed_when_its_token_is_renewed(
     clock.now += 4000
     assert (await call(make(network, **inner).bind(MCP, sender=network), network)).status == 200
     assert [sent["grant_type"] for sent in issuer.token_requests] == ["authorization_code", "refresh_token"]
+
+
+async def test_a_clock_that_is_set_back_does_not_make_an_old_token_a_new_one(make, clock):
+    network, resource, issuer = world()
+    resource.accepts = lambda token: False
+    credentials = make(network).bind(MCP, sender=network)
+    with pytest.raises(AuthorizationRequired, match="that was just issued"):
+        await call(credentials, network)
+    clock.now -= 1_000_000
+    resource.accepts = lambda token: token == "token-2"
+    assert (await call(credentials, network)).status == 200
+    assert len(issuer.questions) == 2
+
+
+async def test_a_client_that_is_gone_takes_no_other_registration_with_it(make, clock):
+    """Of two servers with one issuer, the second was registered anew; the first one's client is forgotten there."""
+    other = Resource("https://other.example.com/mcp")
+    network, resource, issuer = world()
+    network.add(other.origin, other)
+    store = MemoryStore()
+    for url, redirect_uri in ((MCP, "http://127.0.0.1:1/callback"), (other.url, "http://127.0.0.1:2/callback")):
+        auth = make(network, store=store, interaction=Headless(network, redirect_uri=redirect_uri))
+        assert (await call(auth.bind(url, sender=network), network, url)).status == 200
+    assert len(issuer.registrations) == 2
+    clock.now += 4000
+    issuer.refuse = [answer(401, {"error": "invalid_client"})]
+    resource.accepts = lambda token: token == "token-3"
+    auth = make(network, store=store, interaction=Headless(network, redirect_uri="http://127.0.0.1:2/callback"))
+    assert (await call(auth.bind(MCP, sender=network), network)).status == 200
+    assert len(issuer.registrations) == 2
