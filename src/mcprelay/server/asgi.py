@@ -20,6 +20,7 @@ from mcprelay.server.batch import requests_in
 from mcprelay.server.bearer import Door, metadata
 from mcprelay.server.call import Call
 from mcprelay.server.cors import Cors
+from mcprelay.server.cutting import cut_off
 from mcprelay.server.event import LimitHit
 from mcprelay.server.eventlog import MemoryEventLog
 from mcprelay.server.exchange import ACCEPTED, JSON_HEADER, RETRY, Arrival, ExchangeLink, Hangup, Load, refuse, respond
@@ -134,7 +135,12 @@ class App:
         """ASGI."""
         kind = scope["type"]
         if kind == "http":
-            await self._http(scope, receive, send)
+            try:
+                await self._http(scope, receive, send)
+            except asyncio.CancelledError:
+                if not self._server.dispatcher.ending:
+                    raise
+                await cut_off(send)
         elif kind == "lifespan":
             await self._lifespan(receive, send)
         elif kind == "websocket":

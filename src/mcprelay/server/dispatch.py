@@ -26,6 +26,7 @@ from mcprelay.errors import (
 )
 from mcprelay.revisions import Fault, Feature
 from mcprelay.server.call import Answer
+from mcprelay.server.cutting import ENDING
 from mcprelay.server.event import LimitHit, Refusal
 from mcprelay.server.listen import listen, subscribe, unsubscribe
 from mcprelay.server.observation import handled, observed
@@ -116,6 +117,8 @@ class Dispatcher:
         self._log = server.logger
         self._faces: dict[str, Face] = {}
         self._layered = False
+        self.ending = False
+        """Whether what is cancelled now is cancelled because the server ends, so that its client is owed an answer."""
         self._routes: dict[str, CallNext] = {
             "tools/call": self._call_tool,
             "tools/list": self._list(server.catalog.tools, ListToolsResult),
@@ -167,7 +170,10 @@ class Dispatcher:
         except BaseException as error:
             task = asyncio.current_task()
             if isinstance(error, asyncio.CancelledError) and (call.cancelled or task is None or task.cancelling()):
-                raise
+                if call.cancelled or task is None or not self.ending:
+                    raise
+                task.uncancel()
+                return Answer(jsonrpc.refusal(call.id, jsonrpc.INTERNAL_ERROR, ENDING), jsonrpc.INTERNAL_ERROR)
             # Also what awaited something else that was cancelled, or called sys.exit(): the client is owed an answer.
             return self._failed(call, error)
         return Answer(jsonrpc.response(call.id, result))

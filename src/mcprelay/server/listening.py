@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from mcprelay.errors import ConfigurationError
+from mcprelay.server.cutting import cutting
 from mcprelay.wire.authority import is_loopback
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from mcprelay.server import Server
     from mcprelay.server.asgi import App
+    from mcprelay.server.limits import Limits
 
 
 class HttpOptions(Struct, kw_only=True):
@@ -125,7 +127,8 @@ def listener(
 
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
             server.changes.close()
-            await super().shutdown(sockets)
+            with cutting(server, self.server_state.tasks):
+                await super().shutdown(sockets)
 
         @contextlib.contextmanager
         def capture_signals(self) -> Generator[None, None, None]:
@@ -150,9 +153,14 @@ def listener(
             date_header=False,
             ssl_certfile=options.ssl_certfile,
             ssl_keyfile=options.ssl_keyfile,
-            timeout_graceful_shutdown=max(1, round(server.limits.shutdown_grace)),
+            timeout_graceful_shutdown=_patience(server.limits),
         )
     )
+
+
+def _patience(limits: Limits) -> Any:
+    """Seconds after which uvicorn gives up what does not even end when it is cancelled."""
+    return limits.shutdown_grace + limits.cancel_grace / 2
 
 
 def insist_on_signals(insist: Callable[[], None]) -> None:
