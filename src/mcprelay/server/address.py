@@ -91,7 +91,7 @@ def _entry(
     **more: Any,
 ) -> Entry:
     attach(taken.function, definition)
-    handler = taken.handler(server, inline=said.get("inline", False))
+    handler = taken.handler(server, inline=said.get("inline", False), timeout=said.get("timeout"))
     return Entry(
         address,
         definition,

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from mcprelay.ports import Session
     from mcprelay.revisions import Method, Revision
+    from mcprelay.server.patience import Patience
     from mcprelay.server.resume import StateKeys
     from mcprelay.types import LogLevel, Meta, RequestId
 
@@ -114,6 +115,7 @@ class Call:
         "method",
         "observed",
         "params",
+        "patience",
         "principal",
         "raw",
         "revision",
@@ -148,6 +150,7 @@ class Call:
         self.cancelled = False
         self.observed = False
         self.keys: StateKeys | None = None
+        self.patience: Patience | None = None
         self.amended: tuple[Callable[[Session], None], ...] = ()
         self._correlation: str | None = None
 

@@ -159,9 +159,20 @@ class Context(Generic[StateT]):
         return self._call.trace
 
     @property
+    def time_left(self) -> float | None:
+        """Seconds until the call has taken too long for this server (`timeout=`, or the limit `call_seconds`); None
+        where it may take as long as it does. How long the client waits, it does not say.
+        """
+        patience = self._call.patience
+        return None if patience is None else patience.left
+
+    @property
     def cancelled(self) -> bool:
-        """Whether the client has given the request up. For `def` handlers, which nothing interrupts."""
-        return self._call.cancelled
+        """Whether the call was given up, by the client or because it took too long. For `def` handlers, which nothing
+        interrupts.
+        """
+        patience = self._call.patience
+        return self._call.cancelled or (patience is not None and patience.over)
 
     # --- telling
 

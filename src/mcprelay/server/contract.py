@@ -38,6 +38,7 @@ def contract_entry(
     function: Any,
     *,
     inline: bool = False,
+    timeout: float | None = None,
     tags: Iterable[str] = (),
     visible: Callable[[Principal | None], bool] | None = None,
     requires: Iterable[str] = (),
@@ -69,7 +70,7 @@ def contract_entry(
         meta=contract.meta,
     )
     attach(function[0] if isinstance(function, tuple) else function, definition)
-    handler = taken.handler(server, inline=inline)
+    handler = taken.handler(server, inline=inline, timeout=timeout)
 
     finish = functools.partial(output.result, file_bytes=server.limits.file_bytes)
 

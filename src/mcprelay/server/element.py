@@ -79,9 +79,9 @@ class Taken:
             raise DefinitionError(f"{_named(owner)}.{name} is no method: it cannot be called")
         self.function = found
 
-    def handler(self, server: Server, *, inline: bool) -> Handler:
+    def handler(self, server: Server, *, inline: bool, timeout: float | None) -> Handler:
         """What runs it for a server."""
-        return Handler(server, self.compiled, inline=inline, method=self._method)
+        return Handler(server, self.compiled, inline=inline, timeout=timeout, method=self._method)
 
 
 def _named(owner: Any) -> str:
@@ -142,6 +142,7 @@ def tool_entry(
     tags: Iterable[str] = (),
     strict: bool | None = None,
     inline: bool = False,
+    timeout: float | None = None,
     visible: Callable[[Principal | None], bool] | None = None,
     requires: Iterable[str] = (),
     by_hand: bool = True,
@@ -177,7 +178,7 @@ def tool_entry(
     return Entry(
         compiled.name,
         definition,
-        _tool_runner(taken.handler(server, inline=inline), compiled),
+        _tool_runner(taken.handler(server, inline=inline, timeout=timeout), compiled),
         function=function,
         place=compiled.place,
         visible=visible,
@@ -229,6 +230,7 @@ def prompt_entry(
     meta: Meta | None = None,
     tags: Iterable[str] = (),
     inline: bool = False,
+    timeout: float | None = None,
     visible: Callable[[Principal | None], bool] | None = None,
     requires: Iterable[str] = (),
     by_hand: bool = True,
@@ -247,7 +249,7 @@ def prompt_entry(
         meta=meta,
     )
     attach(taken.function, definition)
-    handler = taken.handler(server, inline=inline)
+    handler = taken.handler(server, inline=inline, timeout=timeout)
 
     def finish(value: Any) -> Any:
         return prompt_result(value, description=definition.description)

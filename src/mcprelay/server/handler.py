@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from mcprelay.server.context import Context
 from mcprelay.server.depends import Scope, provide_context
 from mcprelay.server.file import is_read
+from mcprelay.server.patience import Patience, allowance
 from mcprelay.server.results import Items, collect
 from mcprelay.server.resume import Interview
 
@@ -29,13 +30,22 @@ class Handler:
         server: Whose handler it is.
         compiled: What to run.
         inline: Whether a `def` runs on the loop.
+        timeout: Seconds that a call may take; the server's limit unless given.
         method: The method of the compiled callable's owner that is called.
 
     Attributes:
         file_bytes: How much is read of a file or stream that it returns.
     """
 
-    def __init__(self, server: Server, compiled: Compiled, *, inline: bool, method: str = "__call__") -> None:
+    def __init__(
+        self,
+        server: Server,
+        compiled: Compiled,
+        *,
+        inline: bool,
+        timeout: float | None = None,
+        method: str = "__call__",
+    ) -> None:
         self._server = server
         self._compiled = compiled
         self._method = method
@@ -44,6 +54,7 @@ class Handler:
         self._only_context = all(provider is provide_context for provider in self._providers)
         self._thunk = compiled.call if compiled.owner is None else None
         self._may_read = compiled.output.schema is None
+        self._allowed = allowance(timeout, otherwise=server.limits.call_seconds, place=compiled.place)
         self.file_bytes = server.limits.file_bytes
 
     def _call(self) -> Any:
@@ -57,6 +68,11 @@ class Handler:
 
     async def run(self, call: Call, values: Any, finish: Finish) -> Any:
         """Run it, and make what it returned into a result while its dependencies are still open."""
+        if self._allowed.seconds:
+            return await Patience(self._allowed).hold(call, lambda: self._run(call, values, finish))
+        return await self._run(call, values, finish)
+
+    async def _run(self, call: Call, values: Any, finish: Finish) -> Any:
         if not self._providers:
             return await self._finished(finish, await self._invoke(values, ()))
         interview = Interview(call, call.keys or self._server.state_keys)

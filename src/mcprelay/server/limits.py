@@ -35,6 +35,8 @@ class Limits(Struct, frozen=True, kw_only=True):
         file_bytes: How much is read of a file or stream that a handler returns.
         event_log_bytes: How much of past event streams is kept in memory, so that a client that lost its connection
             can resume them; 0 for nothing.
+        call_seconds: How long a handler may go on, the client's time for questions not counted; 0 for as long as it
+            takes. Each may say its own (`timeout=`).
         worker_threads: How many `def` handlers run at once.
         abandoned_threads: How many more may be stuck in handlers whose calls were given up.
         state_bytes: The state that a client carries between the rounds of a call, before it is sealed.
@@ -65,6 +67,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     stream_bytes: int = 2**20
     file_bytes: int = 16 * 2**20
     event_log_bytes: int = 16 * 2**20
+    call_seconds: float = 0.0
     worker_threads: int = 40
     abandoned_threads: int = 40
     state_bytes: int = 64 * 1024

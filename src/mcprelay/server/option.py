@@ -20,6 +20,8 @@ class HandlerOptions(TypedDict, total=False):
     Attributes:
         tags: Words to select by (`Server.disable(tags=…)`). Clients do not see them.
         inline: Whether a `def` handler runs on the event loop instead of in a worker thread; it must not block then.
+        timeout: Seconds that a call may take, the client's time for questions not counted; 0 for as long as it takes.
+            The server's limit `call_seconds` unless given.
         visible: Who may see and use it, by principal; to others it is unknown. Asked on the event loop, for each list
             and call, so it must not block.
         requires: The scopes that a caller needs to see and use it.
@@ -27,6 +29,7 @@ class HandlerOptions(TypedDict, total=False):
 
     tags: Iterable[str]
     inline: bool
+    timeout: float | None
     visible: Callable[[Principal | None], bool] | None
     requires: Iterable[str]
 

@@ -224,7 +224,7 @@ class Registry:
             contract: What is offered.
             function: What is called. It may take more, which is injected.
             replace: Whether it may take the place of a tool of that name.
-            options: `inline`, `tags`, `visible`, `requires`; everything else is the contract's to say.
+            options: `inline`, `timeout`, `tags`, `visible`, `requires`; everything else is the contract's to say.
 
         Raises:
             DefinitionError: The function takes another number of values, or there is a tool of that name.

@@ -19,6 +19,7 @@ import hashlib
 import hmac
 import os
 import time
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -159,7 +160,8 @@ class Interview:
         params = shaped.params or {}
         if carried := self._trace():
             params = {**params, "_meta": {**params.get("_meta", {}), **carried}}
-        result = await self.call.link.request(shaped.method, _encode(params))
+        with nullcontext() if self.call.patience is None else self.call.patience.paused():
+            result = await self.call.link.request(shaped.method, _encode(params))
         try:
             return decode(result)
         except (ValueError, msgspec.DecodeError) as error:
