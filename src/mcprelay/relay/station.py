@@ -21,10 +21,11 @@ from mcprelay.relay.errors import DefinitionRefused, RelayError, ServerUnreachab
 from mcprelay.relay.failure import tell
 from mcprelay.relay.listed import Hint, Listed, lifetime
 from mcprelay.relay.reveal import reveal
+from mcprelay.relay.turns import Turns
 from mcprelay.types import ClientCapabilities
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable
 
     from mcprelay.client.outcome import Refused, Succeeded
     from mcprelay.client.progress import LogMessage
@@ -70,18 +71,19 @@ class Station:
         self._opened: asyncio.Task[Any] | None = None
         self._connected = False
         self._listing = asyncio.Lock()
-        self._turns = asyncio.Semaphore(settings.limits.calls)
+        self._turns = Turns(settings.limits.calls)
         self._listens = listening == "on" and settings.cache != 0
         self._listener: asyncio.Task[None] | None = None
         self._last: Listed | None = None
         self._last_place = ""
+        self._last_until = 0.0
         self._accounts = _accounts(settings, token)
         self._generation = 0
 
     @property
     def busy(self) -> bool:
         """Whether something waits for the server."""
-        return self._listing.locked() or self._turns.locked() or self._client.busy
+        return self._listing.locked() or self._turns.all_taken or self._client.busy
 
     async def client(self) -> Client:
         """The client, connected.
@@ -122,8 +124,7 @@ class Station:
         place = self._place
         kept = self._shelves.get(place)
         if kept is not None:
-            self._last, self._last_place = kept, place
-            return kept
+            return self._remembered(kept, place)
         async with self._listing:
             kept = self._shelves.get(self._place)  # somebody else has just asked
             return kept if kept is not None else await self._ask()
@@ -134,9 +135,12 @@ class Station:
         last = self._last
         if self._accounts is not None and self._last_place != self._place:
             return None
-        if last is not None and self._shelves.clock() < max(last.fresh_until, last.read_at + self._shelves.hintless):
-            return last
-        return None
+        return last if last is not None and self._shelves.clock() < self._last_until else None
+
+    def _remembered(self, listed: Listed, place: str) -> Listed:
+        self._last, self._last_place = listed, place
+        self._last_until = max(listed.fresh_until, listed.read_at + self._shelves.hintless)
+        return listed
 
     async def _ask(self) -> Listed:
         self._notices.hints.clear()
@@ -159,7 +163,7 @@ class Station:
             fresh_until=now + kept_for,
             private="private" in scopes or (self._has_secrets() and set(scopes) != {"public"}),
         )
-        self._last, self._last_place = listed, self._place
+        self._remembered(listed, self._place)
         if before == self._generation and place == self._last_place:  # else something changed while it was read
             self._shelves.put(place, listed, of=self.settings)
         self._listen()
@@ -206,31 +210,30 @@ class Station:
             CallFailed: There is none.
         """
         deadline = self._deadline()
-        await self._turn(deadline)
+        if not self._turns.take():
+            await self._turn(deadline)
         try:
             client = self._client if self._connected else await self.client()
             outcome: Any = await client.try_call_tool(tool, arguments, deadline=deadline)
             return outcome  # type: ignore[no-any-return]
         finally:
-            self._turns.release()
+            self._turns.give()
 
     async def ask(self, question: Callable[[Client, float], Any]) -> Any:
         """Any other question to the server, with the same bounds."""
         deadline = self._deadline()
-        await self._turn(deadline)
+        if not self._turns.take():
+            await self._turn(deadline)
         try:
             return await question(await self.client(), deadline)
         finally:
-            self._turns.release()
+            self._turns.give()
 
-    def _turn(self, deadline: float) -> Awaitable[Any]:
-        """Wait for a turn: where one is free, without the price of a timeout."""
-        return self._wait(deadline) if self._turns.locked() else self._turns.acquire()
-
-    async def _wait(self, deadline: float) -> None:
+    async def _turn(self, deadline: float) -> None:
+        """Wait for a turn."""
         try:
             async with asyncio.timeout_at(deadline):
-                await self._turns.acquire()
+                await self._turns.wait()
         except TimeoutError:
             what = f"no turn within timeout={self.settings.timeout:g}: calls={self.settings.limits.calls}"
             raise DeadlineExceeded(what, evidence=Evidence.NOT_SENT) from None
