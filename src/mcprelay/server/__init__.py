@@ -129,28 +129,17 @@ class Server(Registry):
         self.sessions: SessionMode = sessions
         self.session_store = session_store
         self.event_log = event_log
-        self.state_keys = StateKeys(
-            sealer or KeyRing(list(state_keys) if state_keys else None),
-            self.limits.state_bytes,
-            self.limits.state_seconds,
-        )
+        self.state_keys = _sealing(sealer or KeyRing(list(state_keys) if state_keys else None), self.limits)
         self.declared = Capabilities(self.catalog, capabilities)
-        self.threads, self.door_threads = (
-            ThreadPool(self.limits.worker_threads, abandoned_threads=self.limits.abandoned_threads) for _ in range(2)
-        )
-        """Where plain functions run: what works on requests, and what decides on them, which handlers that block shall
-        not keep waiting."""
+        self.threads = _threads(self.limits)
+        self.door_threads = _threads(self.limits)  # of what decides on requests, whatever the handlers block
         self.dispatcher = Dispatcher(self)
         self.life = Life(self, self._entered)
-        self.builder: Builder | None = None
+        self.builder = None if context is None else _builder(self, context)
         self._running = False
         self._held: contextlib.AsyncExitStack | None = None
         if lifespan is not None:
             self.entering = lifespan_of(lifespan)
-        if context is not None:
-            from mcprelay.server.admission import Builder
-
-            self.builder = Builder(self, context)
 
     def __repr__(self) -> str:
         return f"Server({self.info.name!r}, version={self.info.version!r})"
@@ -295,6 +284,20 @@ def _chosen(among: Iterable[str] | None) -> tuple[Revision, ...]:
     if not names:
         raise ConfigurationError("among: name at least one protocol revision")
     return tuple(revision for revision in revisions.ALL.values() if revision.name in names)
+
+
+def _sealing(sealer: Sealer, limits: Limits) -> StateKeys:
+    return StateKeys(sealer, limits.state_bytes, limits.state_seconds)
+
+
+def _threads(limits: Limits) -> ThreadPool:
+    return ThreadPool(limits.worker_threads, abandoned_threads=limits.abandoned_threads)
+
+
+def _builder(server: Server, context: Callable[..., Any]) -> Builder:
+    from mcprelay.server.admission import Builder
+
+    return Builder(server, context)
 
 
 def _guard(auth: Any) -> Bearer | None:
