@@ -31,6 +31,8 @@ from mcprelay.core.work import (
     Refusal,
     SessionWork,
     Work,
+    request_id,
+    single,
 )
 from mcprelay.revisions import Era, Fault, Feature, Method, Revision
 from mcprelay.wire import header, jsonrpc, mirror
@@ -234,14 +236,14 @@ class Endpoint:
         self, head: Head, messages: list[jsonrpc.Message], revision: Revision | None, *, batch: bool = False
     ) -> InSession | Refusal:
         """Messages for a session, or for none where none is needed."""
-        first = messages[0]
+        first = None if batch else messages[0]
         named = head.headers.get(_VERSION)
         if revision is None and named is not None:
             return self._unsupported(first, named.decode("latin-1"))
         if self._sessions == "off":
             session_id = None
         elif conflicts := getattr(head.headers, "conflicts", ()):
-            return Refusal(400, answer_in(revision, _say(_about_conflict(conflicts[0]))))
+            return self._invalid(revision or revisions.NEWEST_HANDSHAKE, first, _about_conflict(conflicts[0]))
         else:
             session_id = _text(head.headers.get(_SESSION))
             if session_id is None and self._sessions == "required":
@@ -252,9 +254,9 @@ class Endpoint:
                 return self._unsupported(first, "none")
         return InSession(revision, session_id, messages, batch)
 
-    def _without_session(self, message: jsonrpc.Message, revision: Revision | None) -> Refusal:
+    def _without_session(self, message: jsonrpc.Message | None, revision: Revision | None) -> Refusal:
         why = "Mcp-Session-Id is missing: send initialize first, and its answer's Mcp-Session-Id with every request"
-        return self._refuse(revision or revisions.NEWEST_HANDSHAKE, message, Fault.INVALID_REQUEST, why, status=400)
+        return self._invalid(revision or revisions.NEWEST_HANDSHAKE, message, why)
 
     def _malformed(self, head: Head, body: bytes, message: jsonrpc.Malformed) -> Work | Refusal:
         """What is not a message is refused, unless it is a batch and the revision may have them."""
@@ -274,19 +276,16 @@ class Endpoint:
         """Why this work is not for a session of that revision, or None when it is."""
         if work.revision is not None and work.revision is not revision:
             why = f"MCP-Protocol-Version is {work.revision.name!r}, but initialize agreed on {revision.name!r}"
-            return Refusal(400, answer_in(revision, _say(why)))
+            return self._invalid(revision, single(work), why)
         if type(work) is InSession and work.batch and not revision.has(Feature.BATCH):
-            why = f"there are no batches in revision {revision.name}: send one message"
-            return Refusal(400, answer_in(revision, _say(why)))
+            return self._invalid(revision, None, f"there are no batches in revision {revision.name}: send one message")
         return None
 
     def unknown_session(self, work: SessionWork) -> Refusal:
         """There is no such session (any more), so the client begins a new one (transports, "Session Management")."""
         why = "Session not found: it has ended, or never was. Send initialize without Mcp-Session-Id to begin another"
-        message = work.messages[0] if type(work) is InSession and not work.batch else None
-        return self._refuse(
-            work.revision or revisions.NEWEST_HANDSHAKE, message, Fault.INVALID_REQUEST, why, status=404
-        )
+        revision = work.revision or revisions.NEWEST_HANDSHAKE
+        return self._refuse(revision, single(work), Fault.INVALID_REQUEST, why, status=404)
 
     def _mislabelled(
         self, message: jsonrpc.Envelope, said: str, named: bytes | None, revision: Revision | None
@@ -304,7 +303,7 @@ class Endpoint:
             return self._refuse(revision, message, Fault.INVALID_REQUEST, why)
         return self._unsupported(message, said)
 
-    def _unsupported(self, message: jsonrpc.Message, requested: str) -> Refusal:
+    def _unsupported(self, message: jsonrpc.Message | None, requested: str) -> Refusal:
         data = {"supported": [revision.name for revision in self.revisions], "requested": requested}
         why = f"Unsupported protocol version: {requested}"
         return self._refuse(self._stateless(), message, Fault.UNSUPPORTED_REVISION, why, data=data)
@@ -343,6 +342,9 @@ class Endpoint:
 
     # --- answers
 
+    def _invalid(self, revision: Revision, message: jsonrpc.Message | None, why: str) -> Refusal:
+        return self._refuse(revision, message, Fault.INVALID_REQUEST, why, status=400)
+
     def _refuse(
         self,
         revision: Revision,
@@ -353,9 +355,7 @@ class Endpoint:
         data: Any = None,
         status: int | None = None,
     ) -> Refusal:
-        named = type(message) is jsonrpc.Envelope and message.method is not UNSET and message.id is not UNSET
-        request_id = message.id if named else None  # type: ignore[union-attr]
-        body = jsonrpc.refusal(request_id, revision.code(fault), why, data)  # type: ignore[arg-type]
+        body = jsonrpc.refusal(request_id(message), revision.code(fault), why, data)
         return Refusal(status or revision.http.status.get(fault, 400), answer_in(revision, body))
 
 

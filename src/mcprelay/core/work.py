@@ -8,7 +8,7 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from msgspec import Raw, Struct, UnsetType
+from msgspec import UNSET, Raw, Struct, UnsetType
 
 from mcprelay.revisions import Method, Revision
 from mcprelay.wire import jsonrpc
@@ -102,3 +102,17 @@ class EndSession(Struct):
 
 SessionWork: TypeAlias = InSession | OpenStream | EndSession
 Work: TypeAlias = Exchange | Notice | Handshake | SessionWork
+
+
+def single(work: SessionWork) -> jsonrpc.Message | None:
+    """The message that came, if it was one."""
+    return work.messages[0] if type(work) is InSession and not work.batch else None
+
+
+def request_id(message: jsonrpc.Message | None) -> int | str | None:
+    """Under which id a message is answered: that of a request, as far as it can be read."""
+    if isinstance(message, jsonrpc.Malformed):
+        return message.id if message.role == "request" else None
+    if message is None or message.method is UNSET or message.id is UNSET:
+        return None
+    return message.id

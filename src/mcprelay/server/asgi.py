@@ -13,7 +13,7 @@ import weakref
 from typing import TYPE_CHECKING
 
 from mcprelay.core.endpoint import Endpoint
-from mcprelay.core.work import Exchange, Form, Handshake, Head, InSession, Notice, Refusal, Work
+from mcprelay.core.work import Exchange, Form, Handshake, Head, InSession, Notice, Refusal, Work, request_id
 from mcprelay.errors import LimitExceeded
 from mcprelay.revisions import Era
 from mcprelay.server.batch import requests_in
@@ -267,7 +267,7 @@ class App:
         if body is None:
             return None
         if not arrival.begin():
-            await self._refuse_busy(arrival)
+            await self._refuse_busy(arrival, request_id(jsonrpc.parse(body, depth=self._limits.depth)))
             return None
         try:
             work = self.endpoint.accept(arrival.head, body)
@@ -282,11 +282,11 @@ class App:
         finally:
             arrival.end()
 
-    async def _refuse_busy(self, arrival: Arrival) -> None:
+    async def _refuse_busy(self, arrival: Arrival, request_id: int | str | None = None) -> None:
         allowed = self._limits.concurrent_requests
         limit = LimitExceeded("concurrent_requests", allowed, what="the number of requests")
         why = f"too many requests at once: concurrent_requests={allowed}; try again later"
-        await arrival.refuse(_busy(why), limit=limit)
+        await arrival.refuse(_busy(why, request_id), limit=limit)
 
     async def _carry_out(self, work: Work | Refusal, arrival: Arrival) -> None:
         if type(work) is Exchange:

@@ -14,7 +14,7 @@ import msgspec
 
 from mcprelay.core.endpoint import answer_in
 from mcprelay.core.peer import Called, Notified, Rejected
-from mcprelay.core.work import EndSession, InSession, OpenStream, Refusal
+from mcprelay.core.work import EndSession, InSession, OpenStream, Refusal, request_id, single
 from mcprelay.errors import LimitExceeded, ProtocolError
 from mcprelay.ports import Session
 from mcprelay.revisions import Fault
@@ -144,7 +144,7 @@ class Streamable:
             conversation = await self.conversations.enter(work.session_id, arrival.principal)
         except Exception:
             logger.exception("the session store failed")
-            await self._refuse_storeless(arrival)
+            await self._refuse_storeless(arrival, request_id(single(work)))
             return
         if conversation is None:
             await arrival.refuse(self._endpoint.unknown_session(work))
