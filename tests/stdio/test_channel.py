@@ -7,7 +7,7 @@ import pytest
 
 from mcprelay.errors import LocalFault, NotSent
 from mcprelay.ports import Channel
-from mcprelay.stdio.channel import READ_AHEAD, LineChannel
+from mcprelay.stdio.channel import READ_AHEAD, TURN, LineChannel
 from mcprelay.stdio.line import LineTooLong
 from tests.stdio.program import descriptors
 
@@ -285,3 +285,32 @@ def test_a_channel_can_be_closed_after_its_loop():
     wire = asyncio.run(open_wire())
     asyncio.run(wire.aclose())
     assert descriptors() == before
+
+
+async def test_who_is_attached_gets_much_at_once_in_parts_so_that_the_loop_keeps_its_turns(wire):
+    loop = asyncio.get_running_loop()
+    lines, parts, before = [], [], 0
+    over = loop.create_future()
+
+    def turn():
+        nonlocal before
+        if len(lines) != before:
+            parts.append(len(lines) - before)
+            before = len(lines)
+        if not over.done():
+            loop.call_soon(turn)
+
+    def take(line):
+        lines.append(line)
+        if not line:
+            over.set_result(None)
+
+    said = [b"%d" % n for n in range(10 * TURN)]
+    wire.channel.attach(take)
+    loop.call_soon(turn)
+    await wire.say(b"\n".join(said) + b"\nthe rest")
+    wire.peer.close()
+    await over
+    assert lines == [*said, b"the rest", b""]
+    assert max(parts) <= 2 * TURN  # the end may come in the turn of the last part
+    assert len(parts) >= 10

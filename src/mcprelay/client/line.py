@@ -18,6 +18,7 @@ from mcprelay.client.link import Link
 from mcprelay.core.peer import Garbled, Lost, Refused, Rejected, Replied
 from mcprelay.errors import CallFailed, Evidence, LimitExceeded, NotSent
 from mcprelay.revisions import Era
+from mcprelay.stdio.line import Unended
 from mcprelay.wire import jsonrpc
 
 if TYPE_CHECKING:
@@ -278,6 +279,11 @@ class Line(Link):
         if isinstance(message, jsonrpc.Malformed) and self.peer.batches and jsonrpc.is_batch(data):
             for event in self.peer.receive(data):
                 self._take(event, b"")
+            return
+        if isinstance(message, jsonrpc.Malformed) and isinstance(data, Unended):
+            # The other side ended in the middle of it. Why, and how its process ended, is known when the end is told.
+            self.unreadable += 1
+            self.noise = self.noise or data[:_NOISE]
             return
         self._take(self.peer.take(message), data)
 

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 READ_AHEAD = 2**20
 """Bytes of complete messages that may wait to be received before reading pauses."""
 
+TURN = 256
+"""How many messages are handed over before whatever else the loop has to do."""
+
 FLUSH_SECONDS = 1.0
 """How long closing waits for the other side to take what was sent."""
 
@@ -59,6 +62,8 @@ class LineChannel:
         self._ended = False
         self._waiter: asyncio.Future[None] | None = None
         self._take: Callable[[Line], None] | None = None
+        self._more = False  # to be handed over in the next turn of the loop
+        self._told = False  # whoever is attached, of the end
         self._closing: asyncio.Task[None] | None = None
         self._outlet = Outlet(writes, loop=self._loop, on_lost=self._output_lost, high_water=high_water, close=close)
         self._source: Source = open_source(reads, self._feed, loop=self._loop, close=close)
@@ -89,9 +94,8 @@ class LineChannel:
         """
         self._take = take
         self._hand_over()
-        self._read_on()
-        if self._ended:
-            take(b"")
+        if not self._more:
+            self._read_on()
 
     async def _arrival(self) -> None:
         if self._waiter is not None and not self._waiter.done():
@@ -133,9 +137,27 @@ class LineChannel:
         self._wake()
 
     def _hand_over(self) -> None:
-        if self._take is not None:
-            while self._ready:
-                self._take(self._ready.popleft())
+        """Hand over what waits, and then the end, without keeping the loop from its timers for long."""
+        take, ready = self._take, self._ready
+        if take is None or self._more:
+            return
+        for _ in range(TURN):
+            if not ready:
+                break
+            take(ready.popleft())
+        if ready:
+            self._more = True
+            self._source.pause()
+            self._loop.call_soon(self._go_on)
+        elif self._ended and not self._told:
+            self._told = True
+            take(b"")
+
+    def _go_on(self) -> None:
+        self._more = False
+        self._hand_over()
+        if not self._more and not self._ended:
+            self._source.resume()
 
     def _input_ended(self) -> None:
         """The stream is over. A subclass may put the end off until it knows more."""
@@ -145,10 +167,8 @@ class LineChannel:
         """Nothing can be sent any more. A subclass may see that as the end of both ways."""
 
     def _end(self) -> None:
-        if not self._ended:
-            self._ended = True
-            if self._take is not None:
-                self._take(b"")
+        self._ended = True
+        self._hand_over()
         self._wake()
 
     def _wake(self) -> None:

@@ -30,6 +30,10 @@ class LineTooLong(LimitExceeded):
         self.tail = tail
 
 
+class Unended(bytes):
+    """The last line of a stream that ended without a line end: whole for those who end no lines, or cut off."""
+
+
 Line: TypeAlias = "bytes | LineTooLong"
 
 
@@ -60,8 +64,8 @@ class Splitter:
         return lines
 
     def end(self) -> list[Line]:
-        """What is left when the stream ends: the last line if it had no line end, else nothing."""
-        return self._completed([b""])
+        """What is left when the stream ends: the last line, as `Unended`, if it had no line end, else nothing."""
+        return [Unended(line) if isinstance(line, bytes) else line for line in self._completed([b""])]
 
     def _completed(self, pieces: list[bytes]) -> list[Line]:
         lines: list[Line] = []

@@ -1,0 +1,52 @@
+"""A child that ends in the middle of what it says (real processes)."""
+
+import pytest
+
+from mcprelay import ConnectFailed, ConnectionLost, Evidence
+from tests.client.peer import fresh
+
+SERVER = r"""
+while read -r line; do
+  case $line in *'"id":'*) id=${line#*'"id":'}; id=${id%%[,\}]*} ;; *) continue ;; esac
+  case $line in
+    *server/discover*)
+      printf '{"jsonrpc":"2.0","id":%s,"result":{"supportedVersions":["2026-07-28"],"capabilities":{}}}\n' "$id" ;;
+    *) echo 'out of memory' >&2; printf 'LAST' "$id"; exit 3 ;;
+  esac
+done
+"""
+
+
+def dying(words):
+    """A server whose last words these are, without a line end."""
+    return ["sh", "-c", SERVER.replace("LAST", words)]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        '{"jsonrpc":"2.0","id":%s,"resu',
+        '{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"half of i',
+        '{"jsonrpc":"2.0",',
+        "",
+    ],
+)
+async def test_a_child_that_dies_in_the_middle_of_its_answer_is_told_with_exit_code_and_last_words(words):
+    async with fresh(dying(words)) as client:
+        with pytest.raises(ConnectionLost, match="exited with code 3") as caught:
+            await client.call_tool("x")
+        assert caught.value.exit_code == 3
+        assert "out of memory" in caught.value.stderr
+        assert caught.value.evidence is Evidence.MAYBE_SENT
+
+
+async def test_a_last_answer_that_is_whole_counts_though_its_line_has_no_end():
+    words = '{"jsonrpc":"2.0","id":%s,"result":{"resultType":"complete","content":[{"type":"text","text":"done"}]}}'
+    async with fresh(dying(words)) as client:
+        assert (await client.call_tool("x")).text == "done"
+
+
+async def test_a_banner_without_a_line_end_is_told_when_the_child_ended_after_it():
+    with pytest.raises(ConnectFailed, match="usage: server") as caught:
+        await fresh(["sh", "-c", "printf 'usage: server FILE'; exit 2"]).connect()
+    assert caught.value.exit_code == 2
