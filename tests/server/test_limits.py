@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import pytest
@@ -29,5 +30,5 @@ def test_some_limits_cannot_be_nothing(name: str) -> None:
 
 
 def test_what_is_documented_of_each_limit_is_documented_by_its_name() -> None:
-    said = Limits.__doc__ or ""
-    assert [name for name in Limits.__struct_fields__ if f"        {name}: " not in said] == []
+    said = inspect.cleandoc(Limits.__doc__ or "")
+    assert [name for name in Limits.__struct_fields__ if f"\n    {name}: " not in said] == []
