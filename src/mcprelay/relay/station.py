@@ -210,7 +210,7 @@ class Station:
             CallFailed: There is none.
         """
         deadline = self._deadline()
-        if not self._turns.take():
+        if not self._turns.take():  # without the price of a timeout where one is free
             await self._turn(deadline)
         try:
             client = self._client if self._connected else await self.client()
@@ -222,8 +222,7 @@ class Station:
     async def ask(self, question: Callable[[Client, float], Any]) -> Any:
         """Any other question to the server, with the same bounds."""
         deadline = self._deadline()
-        if not self._turns.take():
-            await self._turn(deadline)
+        await self._turn(deadline)
         try:
             return await question(await self.client(), deadline)
         finally:
