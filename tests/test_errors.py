@@ -1,8 +1,28 @@
 """What errors say, and what they hold for the program."""
 
+import copy
+import pickle
+
 import pytest
 
-from mcprelay.errors import ConfigurationError, RequestRefused, ResourceError, ResourceNotFound
+from mcprelay.errors import (
+    AuthorizationRequired,
+    CallFailed,
+    CallLimitExceeded,
+    ConfigurationError,
+    ConnectionLost,
+    Evidence,
+    LimitExceeded,
+    MCPRelayError,
+    ProtocolError,
+    RemoteError,
+    RequestRefused,
+    ResourceError,
+    ResourceNotFound,
+    ResponseInvalid,
+    ToolError,
+)
+from mcprelay.relay.errors import DefinitionChanged, LockUnreadable
 
 
 def test_a_missing_resource_says_which():
@@ -24,3 +44,38 @@ def test_a_refusal_keeps_what_is_answered():
     given.clear()
     assert (error.status, error.message, error.headers) == (429, "later", {"retry-after": "5"})
     assert RequestRefused(404, "no").headers == {}
+
+
+def every_error():
+    """One of each, with all that it can hold."""
+    known = {"evidence": Evidence.MAYBE_SENT, "method": "tools/call", "request_id": 7, "stderr": "last words"}
+    yield ToolError("no", content=("a",), structured={"b": 1})
+    yield ResourceNotFound("file:///a", "moved")
+    yield RequestRefused(429, "later", headers={"retry-after": "5"})
+    yield ProtocolError(-31000, "protocol", {"a": 1})
+    yield LimitExceeded("body_bytes", 5, actual=6)
+    yield ConnectionLost("gone", **known)
+    yield CallLimitExceeded("list_bytes", 5, **known)
+    yield ResponseInvalid("nonsense", excerpt="<html>", **known)
+    yield RemoteError(-32603, "no", {"x": [1]}, **known)
+    yield AuthorizationRequired("who?", status=401, body="b", headers={"a": "b"}, **known)
+    yield DefinitionChanged("changed", server="s", tool="t", pinned="1", actual="2")
+    yield LockUnreadable("lock", line=3)
+
+
+@pytest.mark.parametrize("error", list(every_error()), ids=lambda error: type(error).__name__)
+@pytest.mark.parametrize("carry", [lambda error: pickle.loads(pickle.dumps(error)), copy.copy, copy.deepcopy])  # noqa: S301
+def test_an_error_arrives_in_another_process_as_it_was(error, carry):
+    there = carry(error)
+    assert type(there) is type(error)
+    assert str(there) == str(error)
+    assert vars(there) == vars(error)
+
+
+def test_every_kind_of_error_can_be_carried():
+    assert len(kinds(CallFailed)) > 5
+    assert {kind.__reduce__ for kind in kinds(MCPRelayError)} == {MCPRelayError.__reduce__}
+
+
+def kinds(root: type) -> set[type]:
+    return {root, *(each for kind in root.__subclasses__() for each in kinds(kind))}

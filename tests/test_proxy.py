@@ -367,3 +367,15 @@ async def test_its_calls_pass_middleware_and_events_like_any_others(back: Server
     front.disable("add")
     front.observe(lambda event: seen.append(event.name))
     assert (await error(front, "tools/call", {"name": "add"}))["message"] == "Unknown tool: add"
+
+
+async def test_an_upstream_that_promised_changes_and_tells_of_none_is_served_all_the_same(back: Server, caplog):
+    async def deaf(call: Any, call_next: Any) -> Any:
+        if call.method.name == "subscriptions/listen":
+            raise ProtocolError(-32601, "not here")
+        return await call_next(call)
+
+    back.middleware(deaf)
+    async with Client(proxy(Client(back))) as client:
+        assert (await client.call_tool("add", {"a": 1, "b": 2})).value == 3
+    assert "changes of the other server will not be seen" in caplog.text

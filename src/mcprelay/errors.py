@@ -52,6 +52,16 @@ class Evidence(enum.StrEnum):
 class MCPRelayError(Exception):
     """The root of every exception that mcprelay raises on purpose."""
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As it is, for another process: its constructor may have been given more than its text."""
+        return _remade, (type(self), self.args, self.__dict__)
+
+
+def _remade(kind: type[MCPRelayError], args: tuple[Any, ...], attributes: dict[str, Any]) -> MCPRelayError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(attributes)
+    return error
+
 
 class ConfigurationError(MCPRelayError, ValueError):
     """A setting is wrong or missing. The message names it and says what would be right."""

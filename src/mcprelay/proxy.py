@@ -125,7 +125,13 @@ class Upstream:
         wanted = self._client.listen(
             tools="tools" in kinds, resources="resources" in kinds, prompts="prompts" in kinds, reconnect=True
         )
-        async with wanted as events:
+        async with contextlib.AsyncExitStack() as stack:
+            try:
+                events = await stack.enter_async_context(wanted)
+            except CallFailed as error:
+                self._known.logger.warning("changes of the other server will not be seen: %s", error)
+                yield
+                return
             task = asyncio.create_task(self._hear(events))
             try:
                 yield

@@ -149,3 +149,14 @@ def test_a_resource_that_no_token_can_name_is_a_mistake(resource: str) -> None:
 def test_scopes_are_a_list_of_names(scopes: object) -> None:
     with pytest.raises(ConfigurationError, match="scopes"):
         bearer(scopes=scopes)
+
+
+def test_metadata_names_no_authorization_servers_where_there_are_none():
+    assert "authorization_servers" not in json.loads(Bearer(lambda _: None, resource=RESOURCE).metadata)
+
+
+def test_offline_access_and_a_single_issuer_are_mistakes():
+    with pytest.raises(ConfigurationError, match="offline_access is between clients"):
+        Bearer(lambda _: None, resource=RESOURCE, scopes=["offline_access"])
+    with pytest.raises(ConfigurationError, match="a list of issuers"):
+        Bearer(lambda _: None, resource=RESOURCE, authorization_servers="https://issuer.example")

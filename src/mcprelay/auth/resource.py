@@ -96,7 +96,9 @@ class Bearer:
             `mcprelay.auth.verifier` for some that are made.
         resource: The server's own address, exactly as tokens name it (RFC 8707): absolute, without a fragment.
         scopes: What every request needs.
-        authorization_servers: The issuers that give tokens for it, as the metadata says.
+        authorization_servers: The issuers that give tokens for it, as the metadata says. Clients that get their tokens
+            by OAuth need at least one (authorization, "Authorization Server Discovery"); none is for tokens that are
+            handed out by hand.
         documentation: Where people read about it.
         shared_audiences: Whether a token may be for other resources besides this one. It could be used there by
             whoever runs this server, and here by whoever runs those.
@@ -122,6 +124,12 @@ class Bearer:
         if isinstance(scopes, str) or not all(_SCOPE.fullmatch(scope) for scope in scopes):
             msg = f"scopes: a list of scope names, each without spaces and quotes, and not {scopes!r}"
             raise ConfigurationError(msg)
+        if "offline_access" in scopes:
+            msg = "scopes: offline_access is between clients and their authorization server; no request here needs it"
+            raise ConfigurationError(msg)
+        if isinstance(authorization_servers, str):
+            msg = f"authorization_servers: a list of issuers, and not {authorization_servers!r}"
+            raise ConfigurationError(msg)
         self._verify = verify
         self._may_block = getattr(verify, "blocks", True) and not _is_async(verify)
         self._resource = resource
@@ -132,9 +140,10 @@ class Bearer:
         self.metadata_url = f"{parts.scheme}://{parts.netloc}{self.metadata_path}"
         document: dict[str, Any] = {
             "resource": resource,
-            "authorization_servers": list(authorization_servers),
             "bearer_methods_supported": ["header"],
         }
+        if authorization_servers:
+            document["authorization_servers"] = list(authorization_servers)
         if self._scopes:
             document["scopes_supported"] = list(self._scopes)
         if documentation is not None:
