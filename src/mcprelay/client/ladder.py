@@ -3,19 +3,26 @@
 The call is sent as it is, in the newest era. What comes back says what the server is (`probe`): the call is repeated in
 another revision, after a handshake, or over the HTTP+SSE pair; or it is the call's answer. One that may have been
 carried out is never repeated.
+
+That nothing comes back says nothing: the call may be at work. So after `probe_timeout` the server is asked beside it,
+`server/discover` first and, when it is as silent on that, `initialize`. What is learned serves the calls that follow,
+and is remembered; the call itself goes on waiting, unless it only reads who the server is or what it lists.
 """
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from msgspec import Raw
 
 from mcprelay.client import failure, handshake
 from mcprelay.client.answer import is_typed
+from mcprelay.client.progress import logger
+from mcprelay.client.stream import Reading
 from mcprelay.core import probe
 from mcprelay.core.probe import Next, Step
-from mcprelay.errors import CallFailed, HttpError, RemoteError
+from mcprelay.errors import CallFailed, Evidence, HttpError, RemoteError
 from mcprelay.revisions import Era
 
 if TYPE_CHECKING:
@@ -25,6 +32,12 @@ if TYPE_CHECKING:
     from mcprelay.revisions import Revision
 
 
+_ONLY_READS = frozenset(
+    {handshake.DISCOVER, "tools/list", "prompts/list", "resources/list", "resources/templates/list"}
+)
+"""Requests that change nothing, whoever carries them out and how often."""
+
+
 async def climb(web: Web, call: Call) -> Raw:
     """A call while it is not known what the server is."""
     modern = probe.first(Era.STATELESS, web.party.offered)
@@ -32,7 +45,10 @@ async def climb(web: Web, call: Call) -> Raw:
     if modern is None or (web.remembered is Era.HANDSHAKE and legacy is not None):
         assert legacy is not None, "a client offers at least one revision"  # noqa: S101 - `Client` sees to it
         return await _after_handshake(web, call, legacy)
-    answer = await web.post(call, modern)
+    try:
+        answer = await _patiently(web, call, modern)
+    except _Learned:
+        return await web.call(call)
     if isinstance(answer, Raw):
         # An older server without sessions may answer all the same. Its result counts as complete (schema, "Result"),
         # but says nothing of what the server speaks, so the next call finds out anew.
@@ -40,6 +56,66 @@ async def climb(web: Web, call: Call) -> Raw:
             handshake.speak(web, modern)
         return answer
     return await _judge(web, call, modern, answer)
+
+
+class _Learned(Exception):
+    """What the server is was learned beside a call that is better sent again."""
+
+
+async def _patiently(web: Web, call: Call, modern: Revision) -> Raw | Refusal:
+    """The first request to a server that is not known, which it may be silent on."""
+    reading = Reading(web, call, modern)
+
+    def learned(_: object) -> None:
+        if _in_session(web) and not reading.headers and call.method in _ONLY_READS and call.scope is not None:
+            call.scope.end(_Learned())
+
+    def wonder() -> None:
+        sent = call.request is not None and call.request.evidence is Evidence.MAYBE_SENT
+        if sent and not reading.headers and not web.held:
+            wondering = web.wondering
+            if wondering is None or wondering.done():
+                wondering = web.wondering = web.started(_wonder(web, modern))
+            wondering.add_done_callback(learned)
+
+    timer = web.loop.call_later(web.settings.probe_timeout, wonder)
+    try:
+        return await web.post(call, modern, reading)
+    finally:
+        timer.cancel()
+        if web.wondering is not None:
+            web.wondering.remove_done_callback(learned)
+
+
+async def _wonder(web: Web, modern: Revision) -> None:
+    """Find out what a server is that says nothing to a call (Streamable HTTP, "Backward Compatibility")."""
+    legacy = probe.first(Era.HANDSHAKE, web.party.offered)
+    if web.revision is not None or legacy is None:
+        return
+    try:
+        asking = handshake.discover_call(web.party, deadline=web.due())
+        step = await _discover(web, asking, modern, legacy)
+        if step.step is Step.SPEAK:
+            handshake.speak(web, step.revision or modern)
+        elif step.step is Step.HANDSHAKE and web.revision is None:
+            await web.join(asking, step.revision or legacy)
+    except CallFailed as error:
+        logger.debug("what the server is could not be found out while it is silent: %s", error)
+
+
+async def _discover(web: Web, asking: Call, modern: Revision, legacy: Revision) -> Next:
+    """Ask, no longer than `probe_timeout`: who is silent on this too is taken for a server of the older era."""
+    limit = asyncio.timeout(web.settings.probe_timeout)
+    try:
+        async with limit:
+            answer = await web.post(asking, modern)
+    except TimeoutError:
+        if not limit.expired():
+            raise
+        return Next(Step.HANDSHAKE, legacy)
+    if isinstance(answer, Raw):
+        return handshake.discovered(web, answer, asking)
+    return _read(web, asking, modern, answer, repeated=True)
 
 
 async def reconsider(web: Web, call: Call, revision: Revision, refusal: Refusal) -> Raw:

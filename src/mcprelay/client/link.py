@@ -355,6 +355,11 @@ class Link:
             if pending.slot.patient:
                 self.peer.extend(pending, None)
 
+    @property
+    def held(self) -> bool:
+        """Whether a person is being asked."""
+        return self._asked > 0
+
     def release(self) -> None:
         """The person has answered: default deadlines begin again."""
         self._asked -= 1

@@ -17,7 +17,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     Attributes:
         request_timeout: How long a call may take when the caller says nothing.
         connect_timeout: How long a connection, a child process or a handshake may take.
-        probe_timeout: How long a stdio server may be silent on `server/discover` before `initialize` is sent too.
+        probe_timeout: How long a server that is not known may be silent on `server/discover` before `initialize` is
+            sent too. Over HTTP, where nothing comes before the first call, it may be silent on that for as long first.
         close_timeout: How long closing may wait for the other side.
         pending_calls: How many calls may wait for an answer at once.
         concurrent_requests: How many questions of a server may be worked on at once (handshake era).

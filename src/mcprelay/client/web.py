@@ -54,6 +54,7 @@ class Web(Link):
         self.courier = courier
         self.remembered = remembered
         self.pair: Line | None = None
+        self.wondering: asyncio.Task[None] | None = None  # asks what the server is, beside calls it is silent on
         self._joint: asyncio.Task[None] | None = None
         self._lost = False  # the session: hands must be shaken before anything else is sent
         self._standing: asyncio.Task[None] | None = None
