@@ -23,7 +23,7 @@ from mcprelay.revisions import Era, Feature, Revision
 from mcprelay.stdio import ChildChannel
 from tests.matrix import conversation
 from tests.matrix.conversation import RecordedServer
-from tests.matrix.house import make
+from tests.matrix.house import furnished
 from tests.matrix.tape import Tape, TapedChannel, TapedSender
 
 RECORDING = bool(os.environ.get("RECORD_WIRES"))
@@ -151,9 +151,9 @@ async def moved_in(
         if transport == "stdio":
             target = Taped(lambda: spawn(among or ()), house.tape)
         elif transport == "memory":
-            target = Taped(make(among=among).connect, house.tape)
+            target = Taped(furnished(among=among).connect, house.tape)
         else:
-            served: Server = make(among=among, sessions="off" if transport == "stateless" else "required")
+            served: Server = furnished(among=among, sessions="off" if transport == "stateless" else "required")
             running = await stack.enter_async_context(served.serve("http", port=0))
             target = running.url.removesuffix("/mcp") + "/sse" if transport == "pair" else running.url
             options["sender"] = TapedSender(HttpSender(), house.tape)

@@ -56,6 +56,13 @@ class Seat:
 
 
 @dataclass
+class Days:
+    """A form with a field of several values."""
+
+    days: list[Literal["monday", "friday"]]
+
+
+@dataclass
 class Name:
     """A form with one field."""
 
@@ -83,6 +90,13 @@ def make(**options: Any) -> Server:
     _changes(server)
     _resources(server)
     _prompts(server)
+    return server
+
+
+def furnished(**options: Any) -> Server:
+    """A server of its own, with what only some revisions can say besides."""
+    server = make(**options)
+    _edges(server)
     return server
 
 
@@ -237,6 +251,38 @@ def _questions(server: Server) -> None:
         return f"{name.value.name} {said.text}"
 
 
+def _edges(server: Server) -> None:
+    @server.tool
+    def perhaps(nothing: bool) -> Weather | None:
+        """Say what the weather is, or nothing."""
+        return None if nothing else Weather("Bern", 21.5)
+
+    @server.tool
+    def mixed(number: bool) -> dict[str, int] | int:
+        """Return a number, or an object that looks like its wrapping."""
+        return 7 if number else {"result": 7}
+
+    @server.tool
+    def marked() -> list[Text | EmbeddedResource]:
+        """Say when it changed, and what only some revisions can carry besides."""
+        dated = Annotations(audience=("user",), last_modified="2026-01-01T00:00:00Z")
+        meta = {"example.com/kind": "note"}
+        inside = ResourceContents(uri="house://inside", mime_type="text/plain", text="inside", meta=meta)
+        return [Text("a note", dated, meta), EmbeddedResource(inside, dated, meta)]
+
+    @server.tool
+    async def ask_list(ctx: Context) -> str:
+        """Ask for several of a few."""
+        answer = await ctx.elicit("Which days?", Days, key="days")
+        return f"{answer.action} {answer.content}"
+
+    @server.tool
+    async def ask_blocks(ctx: Context) -> str:
+        """Ask the client's model with a message of several blocks."""
+        message = SamplingMessage("user", (Text("What is this?"), Image(PIXEL, "image/png")))
+        return (await ctx.sample([message], max_tokens=10, key="blocks")).text
+
+
 def _changes(server: Server) -> None:
     def extra() -> str:
         """Exist for a moment."""
@@ -322,4 +368,4 @@ def _prompts(server: Server) -> None:
 
 
 if __name__ == "__main__":
-    make(among=sys.argv[1:] or None).run()
+    furnished(among=sys.argv[1:] or None).run()

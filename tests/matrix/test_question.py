@@ -2,7 +2,7 @@
 
 import pytest
 
-from mcprelay import CallFailed, ToolError
+from mcprelay import CallFailed, Image, SamplingResult, Text, ToolError
 from mcprelay.revisions import Feature
 from tests.matrix.conftest import House
 
@@ -38,6 +38,30 @@ async def test_a_form_is_filled_in(house: House):
     assert params["message"] == "Which seat?"
     assert params.get("mode") == ("form" if house.has(Feature.URL_INPUT) else None)
     assert params["requestedSchema"]["required"] == ["row"]
+
+
+async def test_several_values_are_asked_for_or_it_is_said_that_the_revision_cannot(house: House):
+    house.elicit = lambda form: form.accept(days=["monday", "friday"])
+    if not (house.can_be_asked and house.has(Feature.ELICITATION)):
+        assert "elicitation" in await refusal(house, "ask_list")
+    elif not house.has(Feature.URL_INPUT):
+        assert "the field 'days' of the form takes several values" in await refusal(house, "ask_list")
+        assert house.asked == []
+    else:
+        assert (await house.client.call_tool("ask_list")).text == "accept Days(days=['monday', 'friday'])"
+
+
+async def test_a_default_is_shown_where_the_revision_has_it_and_counts_everywhere(house: House):
+    house.elicit = lambda form: form.accept(row=3)
+    if not (house.can_be_asked and house.has(Feature.ELICITATION)):
+        return
+    assert (await house.client.call_tool("ask_form")).text.endswith(
+        "Seat(row=3, side='window', meal=False, name='nobody', budget=1.5)"
+    )
+    (params,) = questions(house, ELICIT)
+    fields = params["requestedSchema"]["properties"]
+    shown = {name for name, field in fields.items() if "default" in field}
+    assert shown == ({"side", "meal", "name", "budget"} if house.has(Feature.URL_INPUT) else {"meal"})
 
 
 async def test_a_form_is_declined(house: House):
@@ -81,6 +105,30 @@ async def test_a_model_is_asked(house: House):
     assert (question.max_tokens, question.system_prompt, question.temperature) == (10, "Be brief.", 0.5)
     assert question.messages[0].content.text == "Say something."
     assert question.stop_sequences == (".",)
+
+
+async def test_a_model_is_asked_with_several_blocks_or_it_is_said_that_the_revision_cannot(house: House):
+    if not house.can_be_asked:
+        assert "sampling" in await refusal(house, "ask_blocks")
+    elif not house.has(Feature.SAMPLING_TOOLS):
+        assert "one content block in this protocol revision, and not 2" in await refusal(house, "ask_blocks")
+        assert house.asked == []
+    else:
+        assert (await house.client.call_tool("ask_blocks")).text == "A sampled text."
+        (question,) = house.asked
+        assert [type(block) for block in question.messages[0].content] == [Text, Image]
+
+
+async def test_a_model_answers_with_several_blocks_or_it_is_said_that_the_revision_cannot(house: House):
+    house.sample = SamplingResult(role="assistant", content=(Text("two "), Text("texts")), model="m")
+    if not house.can_be_asked:
+        return
+    if house.has(Feature.SAMPLING_TOOLS):
+        assert (await house.client.call_tool("ask_model")).text == "m: two texts"
+    else:
+        assert "one content block in this protocol revision, and not 2" in await refusal(house, "ask_model")
+    house.sample = SamplingResult(role="assistant", content=(Text("one text"),), model="m")
+    assert (await house.client.call_tool("ask_model")).text == "m: one text"
 
 
 async def test_roots_are_asked_for(house: House):

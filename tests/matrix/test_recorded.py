@@ -5,7 +5,7 @@ import pytest
 from mcprelay import revisions
 from tests.matrix import conversation
 from tests.matrix.conftest import RECORDING
-from tests.matrix.house import make
+from tests.matrix.house import furnished
 from tests.matrix.tape import Tape
 
 pytestmark = pytest.mark.skipif(RECORDING, reason="what is recorded is not there before the end")
@@ -18,7 +18,7 @@ CONVERSATIONS = [
 
 @pytest.mark.parametrize(("revision", "talk"), CONVERSATIONS)
 async def test_the_server_says_what_was_recorded(revision: str, talk: str):
-    passed = await conversation.play_client(conversation.read(revision)[talk], make().connect())
+    passed = await conversation.play_client(conversation.read(revision)[talk], furnished().connect())
     assert passed
 
 

@@ -49,6 +49,22 @@ async def test_an_object_that_looks_wrapped_is_not_unwrapped(house: House):
     assert (await house.client.call_tool("wrapped", output=dict[str, int])).value == {"result": 7}
 
 
+async def test_an_object_or_nothing_is_what_the_schema_says_and_comes_back(house: House):
+    await house.client.list_tools(fresh=True)  # so that the result is held against the schema
+    for nothing in (True, False):
+        result = await house.client.call_tool("perhaps", {"nothing": nothing}, output=Weather | None)
+        assert result.value == (None if nothing else Weather("Bern", 21.5))
+        assert result.structured == structured(house, None if nothing else {"city": "Bern", "degrees": 21.5})
+
+
+async def test_an_object_or_a_number_is_what_the_schema_says_and_comes_back(house: House):
+    await house.client.list_tools(fresh=True)
+    for number in (True, False):
+        result = await house.client.call_tool("mixed", {"number": number}, output=dict[str, int] | int)
+        assert result.value == (7 if number else {"result": 7})
+        assert result.structured == structured(house, 7 if number else {"result": 7})
+
+
 async def test_a_text_stays_what_it_is(house: House):
     for text in ("007", "null", '{"a":1}', "línea\u2028"):
         assert (await house.client.call_tool("say", {"text": text}, output=str)).value == text
@@ -96,6 +112,18 @@ async def test_a_link_is_a_link_or_said_in_words(house: House):
     else:
         assert isinstance(block, Text)
         assert "house://text" in block.text
+
+
+async def test_content_says_of_itself_what_the_revision_has(house: House):
+    text, parcel = (await house.client.call_tool("marked")).content
+    assert isinstance(text, Text)
+    assert isinstance(parcel, EmbeddedResource)
+    for block in (text, parcel):
+        assert block.annotations is not None
+        assert block.annotations.audience == ("user",)
+        assert (block.annotations.last_modified is not None) == house.has(Feature.STRUCTURED)
+        assert (block.meta is not None) == house.has(Feature.STRUCTURED)
+    assert (parcel.resource.meta is not None) == house.has(Feature.STRUCTURED)
 
 
 async def test_a_resource_may_be_inside_of_a_result(house: House):
