@@ -24,14 +24,15 @@ from mcprelay.stdio import ChildChannel
 from tests.matrix import conversation
 from tests.matrix.conversation import RecordedServer
 from tests.matrix.house import furnished
+from tests.matrix.own_channel import Serving
 from tests.matrix.tape import Tape, TapedChannel, TapedSender
 
 RECORDING = bool(os.environ.get("RECORD_WIRES"))
 ROOT = Path(__file__).parents[2]
 
 STDIO = [sys.executable, str(Path(__file__).parent / "house.py")]
-IN_HANDSHAKE = ("stdio", "memory", "http", "stateless", "pair", "wire")
-IN_STATELESS = ("stdio", "memory", "http", "wire")
+IN_HANDSHAKE = ("stdio", "memory", "channel", "http", "stateless", "pair", "wire")
+IN_STATELESS = ("stdio", "memory", "channel", "http", "wire")
 COMBINATIONS = [
     (revision, transport)
     for revision in revisions.ALL.values()
@@ -152,6 +153,8 @@ async def moved_in(
             target = Taped(lambda: spawn(among or ()), house.tape)
         elif transport == "memory":
             target = Taped(furnished(among=among).connect, house.tape)
+        elif transport == "channel":
+            target = Taped(Serving(furnished(among=among)).connect, house.tape)
         else:
             served: Server = furnished(among=among, sessions="off" if transport == "stateless" else "required")
             running = await stack.enter_async_context(served.serve("http", port=0))
