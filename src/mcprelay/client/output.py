@@ -119,12 +119,14 @@ def _is_object(kind: Any) -> bool:
     while typing.get_origin(kind) is typing.Annotated:
         kind = typing.get_args(kind)[0]
     kind = typing.get_origin(kind) or kind
+    if kind is Any or kind is object:
+        return True
     if not isinstance(kind, type):
-        return kind is Any
+        return False
     config = getattr(kind, "__struct_config__", None)
     if getattr(kind, "__pydantic_root_model__", False) or (config is not None and config.array_like):
         return False
-    return kind is object or issubclass(kind, Mapping) or any(hasattr(kind, name) for name in _FIELDS)
+    return issubclass(kind, Mapping) or any(hasattr(kind, name) for name in _FIELDS)
 
 
 def _unwrapped(structured: Raw) -> Raw | None:

@@ -140,7 +140,7 @@ class Interview:
         declared = msgspec.to_builtins(self.call.client_capabilities)
         if not _covers(declared, capability):
             code = self.call.revision.code(Fault.MISSING_CAPABILITY)
-            why = f"This needs {request.method}, which the client has not declared"
+            why = f"This needs {request.method} ({_named(capability)}), which the client has not declared"
             raise ProtocolError(code, why, {"requiredCapabilities": capability})
 
     def _check_digest(self, key: str, request: InputRequest) -> None:
@@ -241,6 +241,11 @@ class Interview:
         """A key that is the same in every round of this call, and in a repeated call that brought its own key."""
         seed = self.state.seed if given is None else given
         return hmac.new(seed.encode(), f"{context_of(self.call).decode()}\0{name}".encode(), "sha256").hexdigest()[:40]
+
+
+def _named(capability: dict[str, Any]) -> str:
+    """A capability as a path: `sampling.tools`."""
+    return ".".join(f"{name}.{_named(inner)}" if inner else name for name, inner in capability.items())
 
 
 def _covers(declared: Any, wanted: dict[str, Any]) -> bool:
