@@ -351,8 +351,10 @@ class Web(Link):
             call: Call = pending.slot
             if call.scope is not None:
                 call.scope.end(failure.lost(call, self._evidence(call), "the client was closed"))
-        if self._joint is not None and not self._joint.done():
-            self._joint.cancel()
+        joint = self._joint
+        if joint is not None and not joint.done():
+            joint.cancel()
+            await asyncio.wait([joint], timeout=self.settings.close_timeout)
         await self.stop()
         if self.pair is not None:
             await self.pair.aclose()
