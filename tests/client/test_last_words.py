@@ -3,7 +3,7 @@
 import pytest
 
 from mcprelay import ConnectFailed, ConnectionLost, Evidence
-from tests.client.peer import fresh
+from tests.client.peer import LEGACY, fresh
 
 SERVER = r"""
 while read -r line; do
@@ -11,6 +11,9 @@ while read -r line; do
   case $line in
     *server/discover*)
       printf '{"jsonrpc":"2.0","id":%s,"result":{"supportedVersions":["2026-07-28"],"capabilities":{}}}\n' "$id" ;;
+    *'"initialize"'*)
+      printf '{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25",' "$id"
+      printf '"capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"s","version":"1"}}}\n' ;;
     *) echo 'out of memory' >&2; printf 'LAST' "$id"; exit 3 ;;
   esac
 done
@@ -50,3 +53,14 @@ async def test_a_banner_without_a_line_end_is_told_when_the_child_ended_after_it
     with pytest.raises(ConnectFailed, match="usage: server") as caught:
         await fresh(["sh", "-c", "printf 'usage: server FILE'; exit 2"]).connect()
     assert caught.value.exit_code == 2
+
+
+async def test_who_listens_in_a_session_is_told_how_the_child_ended():
+    async with fresh(dying(""), revision=LEGACY) as client:
+        async with client.listen(tools=True) as events:
+            with pytest.raises(ConnectionLost):
+                await client.call_tool("x")
+            with pytest.raises(ConnectionLost, match="listening: the server's process exited with code 3") as caught:
+                await anext(events)
+        assert caught.value.exit_code == 3
+        assert "out of memory" in caught.value.stderr

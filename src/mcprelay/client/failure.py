@@ -95,9 +95,9 @@ def unmet(error: CallFailed) -> CallFailed:
     return mine
 
 
-def deaf(reason: str) -> ConnectionLost:
+def deaf(reason: str, **process: Any) -> ConnectionLost:
     """What the server says outside of calls cannot be heard any more."""
-    return ConnectionLost(f"listening: {told(reason, most=1000)}", evidence=Evidence.MAYBE_SENT)
+    return ConnectionLost(f"listening: {told(reason, most=1000)}", evidence=Evidence.MAYBE_SENT, **process)
 
 
 def lost(call: Call | None, evidence: Evidence, reason: str, **process: Any) -> ConnectionLost:

@@ -34,6 +34,9 @@ _HASTY = ("attach", "send_nowait", "room", "congested", "handed", "lost")
 
 _NOISE = 200
 
+_UNSAID = 2**20
+"""How many bytes of answers and notices may wait for a server that does not read."""
+
 
 class Line(Link):
     """The link over a channel.
@@ -57,6 +60,7 @@ class Line(Link):
         self.channel = channel
         self.remembered = remembered
         self._outbox: deque[tuple[Pending | None, bytes]] = deque()
+        self._unsaid = 0  # bytes of what waits there and is no call
         self._idle: asyncio.Future[None] | None = None
         hasty = all(hasattr(channel, power) for power in _HASTY)
         self._send_nowait: Any = getattr(channel, "send_nowait") if hasty else None  # noqa: B009 - not of every channel
@@ -141,6 +145,11 @@ class Line(Link):
         if message and self.alive:
             self._put(None, message)
 
+    @property
+    def swamped(self) -> bool:
+        """See `Link`."""
+        return self._unsaid > _UNSAID
+
     def expired(self, call: Call, pending: Pending, notice: bytes) -> None:
         """See `Link`."""
         call.evidence = self._evidence(pending)
@@ -167,6 +176,8 @@ class Line(Link):
             self._put_now(pending, data)
             return
         self._outbox.append((pending, data))
+        if pending is None:
+            self._unsaid += len(data)
         if self._idle is not None and not self._idle.done():
             self._idle.set_result(None)
 
@@ -213,6 +224,8 @@ class Line(Link):
         """The next message that waits. A call that was given up while it waited is passed over, and never leaves."""
         while self._outbox:
             pending, data = self._outbox.popleft()
+            if pending is None:
+                self._unsaid -= len(data)
             if pending is None or self.peer.pending.get(pending.id) is pending:
                 return pending, data
         return None
@@ -329,6 +342,10 @@ class Line(Link):
             "exit_code": getattr(channel, "exit_code", None),
             "stderr": failure.text_of(getattr(channel, "stderr_tail", "")[-failure.EXCERPT :]),
         }
+
+    def ended(self) -> CallFailed:
+        """See `Link`."""
+        return failure.deaf(self._reason, **self.process())
 
     async def _end(self) -> None:
         """The wire is gone: everybody who waits is told the truth."""

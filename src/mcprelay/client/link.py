@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from mcprelay.errors import CallFailed
     from mcprelay.revisions import Revision
 
+ANSWERS = 256
+"""How many answers of ours may be on their way to a server at once. One that asks faster than it takes them gets no
+more."""
 PROGRESS = "notifications/progress"
 MESSAGE = "notifications/message"
 CANCELLED = "notifications/cancelled"
@@ -101,6 +104,8 @@ class Link:
         self._tasks: set[asyncio.Task[None]] = set()
         self._serving: dict[int | str, asyncio.Task[None]] = {}
         self._asked = 0
+        self._questions = 0  # since nobody was being asked
+        self._answering = 0
         self._renewal: asyncio.Future[None] | None = None
 
     # --- what a wire implements
@@ -182,9 +187,13 @@ class Link:
                 self._renewal = self.loop.create_future()
             await asyncio.shield(self._renewal)
         if not self.alive:
-            raise failure.deaf("the connection ended")
+            raise self.ended()
         if self.deaf is not None:
             raise self.deaf
+
+    def ended(self) -> CallFailed:
+        """How the link ended, for those who listen."""
+        return failure.deaf("the client was closed")
 
     def renewed(self) -> None:
         """The session is another one, or part of what it told was missed, or the link has ended."""
@@ -250,7 +259,7 @@ class Link:
         self.unreadable += 1
         logger.debug("not a message: %s", event.reason)
         if event.id is not None and self.revision is not None and self.revision.era is Era.HANDSHAKE:
-            self.spawn(self.tell(event.answer))
+            self._reply(event.answer)
 
     def _noticed(self, method: str, params: Raw | UnsetType, call: Call | None) -> None:
         data: Any = b"{}" if params is UNSET else params
@@ -317,13 +326,34 @@ class Link:
             self.unreadable += 1
             return
         if event.method == "ping":
-            self.spawn(self.tell(self.peer.answer(event.id, b"{}")))
+            self._reply(self.peer.answer(event.id, b"{}"))
             return
         task = self._serving[event.id] = self.started(self._answer(event))
         task.add_done_callback(lambda _: self._serving.pop(event.id, None))
 
+    @property
+    def swamped(self) -> bool:
+        """Whether the server has asked for so much that it must take answers before it gets more of them."""
+        return self._answering >= ANSWERS
+
+    def _reply(self, message: bytes) -> None:
+        """Answer the server beside the calls, unless it takes no answers: else it could fill our memory by asking."""
+        if self.swamped:
+            logger.debug("the server asks more than it takes answers for: one is dropped")
+        elif message:
+            self._answering += 1
+            self.spawn(self._told(message))
+
+    async def _told(self, message: bytes) -> None:
+        try:
+            await self.tell(message)
+        finally:
+            self._answering -= 1
+
     async def _answer(self, event: Called) -> None:
-        self.hold()
+        holding = self._stand_still(event.method)
+        if holding:
+            self.hold()
         try:
             spoken = self.revision or NEWEST
             if self.revision is not None and self.revision.method(event.method, "server") is None:
@@ -340,13 +370,31 @@ class Link:
             logger.exception("the handler of %s failed", event.method)
             answer = self._unanswerable(event)
         finally:
-            self.release()
-        if answer:
-            await self.tell(answer)
+            if holding:
+                self.release()
+        self._reply(answer)
 
     def _unanswerable(self, event: Called) -> bytes:
         refusal = jsonrpc.refusal(event.id, jsonrpc.INTERNAL_ERROR, "The client could not answer")
         return self.peer.settle(event.id, refusal)
+
+    def _stand_still(self, method: str) -> bool:
+        """Whether default deadlines stand still for a question.
+
+        They do where a handler answers it, and as often as in the other era: `input_rounds` times for each call, and
+        for `input_requests` questions each time. Else a server could put a deadline off for ever by asking.
+        """
+        if not self.party.handlers.has(method):
+            return False
+        self._questions += 1
+        if not self._asked:
+            self._questions = 1
+            for pending in self.peer.pending.values():
+                call: Call = pending.slot
+                call.rounds += 1
+                if call.rounds > self.settings.input_rounds:
+                    call.patient = False
+        return self._questions <= self.settings.input_requests
 
     def hold(self) -> None:
         """A person may be asked: default deadlines stand still meanwhile, because it is us who are waited for."""
