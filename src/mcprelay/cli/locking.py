@@ -59,8 +59,8 @@ async def lock(names: Sequence[str], options: Options, *, how: str) -> Exit:
             review.show(details=how != "check")
         clean = review.same and whole and clean
         if how == "yes" or (how == "ask" and _agreed(server.name, len(definitions))):
-            before = before.reviewed(server.name, definitions, revision=revision)
-            save(path, before)
+            # Read again: a person takes a while, and somebody else may have recorded another server meanwhile.
+            save(path, load(path).reviewed(server.name, definitions, revision=revision))
             say(f"{len(definitions)} definitions of {server.name} are recorded in {path}")
         elif how == "ask":
             clean = False

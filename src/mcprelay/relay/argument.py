@@ -36,6 +36,24 @@ def read(given: Mapping[str, Any] | str | bytes | None) -> dict[str, Any]:
     return dict(given)
 
 
+def own(given: dict[str, Any]) -> dict[str, Any]:
+    """A copy through and through: what a person agrees to is what is sent, whatever becomes of the caller's own lists.
+
+    Raises:
+        Unreadable: It nests without end.
+    """
+    try:
+        return {name: _copied(inner) for name, inner in given.items()}
+    except RecursionError:
+        raise Unreadable("The arguments nest too deep. Nothing was sent; call again with fewer levels.") from None
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _copied(inner) for name, inner in value.items()}
+    return [_copied(item) for item in value] if isinstance(value, list | tuple) else value
+
+
 def bound(positionals: Sequence[Any], keywords: Mapping[str, Any], *, required: Sequence[str]) -> dict[str, Any]:
     """A program's arguments: keywords; or one mapping; or positionals for the required members, in their order.
 

@@ -7,6 +7,7 @@ present span where the program has OpenTelemetry. Names of servers' choosing are
 from __future__ import annotations
 
 import logging
+import re
 import sys
 from typing import Any
 
@@ -14,6 +15,8 @@ from mcprelay.relay.reveal import legible
 
 log = logging.getLogger("mcprelay.relay.audit")
 _TRACE = "opentelemetry.trace"
+_OF_A_TOOL = frozenset(["offer", "call"])
+_PLAIN = re.compile(r'[^\s="\\]+')
 
 
 def record(event: str, *, server: str, tool: str, verdict: str, principal: Any = None, **facts: int | str) -> None:
@@ -30,13 +33,22 @@ def record(event: str, *, server: str, tool: str, verdict: str, principal: Any =
     span = _span()
     if span is None and not log.isEnabledFor(logging.INFO):
         return
-    told: dict[str, Any] = {"event": event, "server": legible(server), "tool": legible(tool), "verdict": verdict}
+    told: dict[str, Any] = {"event": event, "server": legible(server)}
+    if tool or event in _OF_A_TOOL:
+        told["tool"] = legible(tool)
+    told["verdict"] = verdict
     if principal is not None:
         told["principal"] = legible(str(getattr(principal, "subject", principal)))
-    told |= facts
-    log.info("%s", " ".join(f"{name}={value}" for name, value in told.items()), extra={"audit": told})
+    told |= {name: value for name, value in facts.items() if value != ""}
+    log.info("%s", " ".join(f"{name}={_word(value)}" for name, value in told.items()), extra={"audit": told})
     if span is not None:
         span.add_event("mcprelay.relay", {f"mcprelay.{name}": value for name, value in told.items()})
+
+
+def _word(value: Any) -> str:
+    """A value as one word of the line, so that no name of a server's choosing can pass for another fact."""
+    text = str(value)
+    return text if _PLAIN.fullmatch(text) else '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def wanted() -> bool:

@@ -40,8 +40,12 @@ class FieldChange(Struct, frozen=True, kw_only=True):
         before, after = self.before, self.after
         if isinstance(before, str) and isinstance(after, str):
             before, after = _apart(before, after)
-        shown = (f"{sign} {_value(value)}" for sign, value in (("-", before), ("+", after)) if value is not UNSET)
-        return (reveal(self.path, of="name"), *(f"  {line}" for text in shown for line in text.split("\n")))
+        sides = ((sign, _value(value)) for sign, value in (("-", before), ("+", after)) if value is not UNSET)
+        # Each line has its sign, or a text of several lines could pass for changes that are none.
+        return (
+            reveal(self.path, of="name"),
+            *(f"  {sign} {line}" for sign, text in sides for line in text.split("\n")),
+        )
 
 
 def differences(before: Definition, after: Definition) -> list[FieldChange]:

@@ -14,6 +14,7 @@ import logging
 import os
 from collections.abc import Callable, Sequence
 from functools import partial
+from math import inf
 from typing import Any, Literal, TypeAlias
 
 from msgspec import UNSET, Struct
@@ -238,7 +239,7 @@ class Funnel:
         """What the filters leave, and its bytes."""
         origin = Origin(server=self._server, tool=case.tool, kind=case.kind, failed=case.failed)
         for sieve in self._filters:
-            text = _trusted(sieve, text, origin)
+            text = _trusted(sieve, text, origin, gives=_is_text)
         text, length = measured(text)
         fits([text], self._limits.result_bytes)
         return text, length
@@ -246,7 +247,7 @@ class Funnel:
     def _tokens(self, words: str) -> int | None:
         if self._counter is None:
             return None
-        tokens = int(_trusted(self._counter, words))
+        tokens = int(_trusted(self._counter, words, gives=_is_count))
         allowed = self._limits.result_tokens
         if allowed is not None and tokens > allowed:
             raise ResultTooLarge("result_tokens", allowed=allowed, actual=tokens)
@@ -271,16 +272,27 @@ class Funnel:
 _ESCAPES = str.maketrans({"&": "&amp;", '"': "&quot;", "<": "&lt;", ">": "&gt;", "\n": " "})
 
 
-def _trusted(look: Callable[..., Any], *seen: Any) -> Any:
+def _is_text(found: Any) -> bool:
+    return isinstance(found, str)
+
+
+def _is_count(found: Any) -> bool:
+    return isinstance(found, int | float) and 0 <= found < inf
+
+
+def _trusted(look: Callable[..., Any], *seen: Any, gives: Callable[[Any], bool]) -> Any:
     """What a function of the application makes of a text. Where it fails, nothing of the text is shown.
 
+    Args:
+        gives: Whether what it gave is what such a function gives: a coroutine, for one, has looked at nothing yet.
+
     Raises:
-        _Withheld: It raised, or gave None.
+        _Withheld: It raised, or gave something else.
     """
     name = getattr(look, "__qualname__", type(look).__qualname__)
     try:
         found = look(*seen)
-        problem = "gave None" if found is None else ""
+        problem = "" if gives(found) else f"gave {type(found).__name__}"
     except Exception as error:  # noqa: BLE001 - whatever it is, the text stays here
         found, problem = None, f"raised {type(error).__name__}"  # the error's own words could hold the text
     if problem:

@@ -108,7 +108,13 @@ def deny(reason: str) -> Verdict:
 
 
 def ask(human: Human | None, *, patience: float = PATIENCE, why: str = "") -> Verdict:
-    """A person decides. Who has not answered after `patience` seconds says no, and so does nobody (`human=None`)."""
+    """A person decides. Who has not answered after `patience` seconds says no, and so does nobody (`human=None`).
+
+    Raises:
+        SettingWrong: `patience` is no time. A gate that raises denies.
+    """
+    if not patience >= 0:
+        raise SettingWrong(f"ask: patience is a number of seconds, and not {patience!r}")
     if human is None:
         return deny("it needs a person's consent, and there is nobody to ask")
     return Verdict(asks=(Ask(human=human, patience=patience, why=why),))

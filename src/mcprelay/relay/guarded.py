@@ -7,13 +7,13 @@ cleaned, and whatever it answers goes through the funnel. Adapters take nothing 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from typing import TYPE_CHECKING, Any, Final, NoReturn, final
 
 from mcprelay.client.outcome import Refused
 from mcprelay.errors import ConfigurationError
 from mcprelay.relay import audit
-from mcprelay.relay.argument import Unreadable, bound, read
+from mcprelay.relay.argument import Unreadable, bound, own, read
 from mcprelay.relay.errors import DefinitionRefused, RelayError
 from mcprelay.relay.failure import tell
 from mcprelay.relay.gate import Call, Gate, admit
@@ -118,8 +118,16 @@ class GuardedTool:
 
     async def _answered(self, arguments: Mapping[str, Any] | str | None) -> Framed:
         try:
-            station = await self._post.still(self._candidate.definition)
+            station = await self._still()
             final = read(arguments)
+            if self._gate is not None:
+                final = own(final)
+                denied = await self._denied(final, self._gate)
+                if denied is not None:
+                    return denied
+                # A person may have taken longer than a token lasts, or than a server takes to change a definition.
+                self._post.require(self.tool)
+                station = await self._still()
         except DefinitionRefused as refused:
             return self._funnel.refusal(
                 "The server of this tool has changed it, so this application has withdrawn it. Go on without it.",
@@ -131,11 +139,6 @@ class GuardedTool:
             if isinstance(error, ConfigurationError) or error.code in _RAISED:
                 raise
             return self._funnel.failure(_cause(error), tool=self.name)
-        if self._gate is not None:
-            denied = await self._denied(final, self._gate)
-            if denied is not None:
-                return denied
-            station = await self._post.station()  # a person may have taken longer than a token lasts
         wrong = self._candidate.reading.validator.check(final)
         if wrong:
             return self._funnel.complaint(
@@ -144,6 +147,10 @@ class GuardedTool:
                 tool=self.name,
             )
         return await self._sent(final, station)
+
+    def _still(self) -> Awaitable[Station]:
+        """Where to call, if the tool is still what was offered; see `Post.still`."""
+        return self._post.still(self._candidate.definition, pinned=self._candidate.pinned)
 
     async def _denied(self, final: dict[str, Any], gate: Gate) -> Framed | None:
         """What the model is told if the gate does not let the call pass."""

@@ -60,7 +60,7 @@ def lifetime(hints: list[Hint], *, setting: float | None, hintless: float) -> fl
 def _seconds(ttl_ms: Any) -> float:
     if isinstance(ttl_ms, bool) or not isinstance(ttl_ms, int | float) or not ttl_ms > 0:
         return 0.0
-    return min(float(ttl_ms) / 1000, _LONGEST)
+    return float(min(ttl_ms, 1000 * _LONGEST)) / 1000  # bounded first: a whole number may be too large for a fraction
 
 
 def identity(settings: ServerSettings, *, token: str | None, key: bytes, environment: Mapping[str, str]) -> str:

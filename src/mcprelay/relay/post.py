@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mcprelay.relay.errors import DefinitionRefused, NotTrusted, SettingWrong
+from mcprelay.relay.errors import DefinitionRefused, NotTrusted
 from mcprelay.relay.pins import define
 from mcprelay.relay.reveal import legible
 from mcprelay.relay.selection import pin
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from mcprelay.relay.lock import Lock
     from mcprelay.relay.lockfile import LockFile
     from mcprelay.relay.pins import Definition
+    from mcprelay.relay.selection import Pinned
     from mcprelay.relay.settings import Secret, ServerSettings, TokenSource
     from mcprelay.relay.station import Station
     from mcprelay.relay.stations import Stations
@@ -52,8 +53,8 @@ class Post:
         self._token = token
         self._funnels = funnels
         self._station: Station | None = None
-        self._passed: dict[str, tuple[Lock, Listed]] = {}
-        """By the digest of a definition: the lock and the list by which it was still what it is."""
+        self._passed: dict[tuple[str, Pinned], tuple[Lock, Listed]] = {}
+        """By the digest of a definition and whether it was pinned: the lock and the list by which that was still so."""
 
     def calls_like(self, other: Post) -> bool:
         """Whether a call from here and one from there are the same call."""
@@ -73,8 +74,7 @@ class Post:
             SettingWrong: The relay is closed.
         """
         name, trust = self.settings.name, self.settings.allow
-        if self._stations.closed:
-            raise SettingWrong("the relay is closed; use its tools inside `async with Relay…`", server=name)
+        self._stations.require_open(name)
         if not trust.allows(tool):
             trust.require(name)
             raise NotTrusted(f"allow of the server {name!r} does not name {legible(tool)}", server=name)
@@ -89,8 +89,12 @@ class Post:
             self._station = station
         return station
 
-    async def still(self, offered: Definition) -> Station:
+    async def still(self, offered: Definition, *, pinned: Pinned) -> Station:
         """See that a definition is still what was reviewed and what was offered, and give the station.
+
+        Args:
+            pinned: Whether it was pinned when it was offered. Then it has to be still: a lock file that has lost the
+                section of its server says less than it did.
 
         Raises:
             DefinitionRefused: It is not, or the server has it no more.
@@ -101,14 +105,15 @@ class Post:
             station = await self.station()
         recent = station.recent or await station.listed()
         lock = self._lock.now()
-        passed = self._passed.get(offered.digest)
+        passed = self._passed.get((offered.digest, pinned))
         if passed is not None and passed[0] is lock and passed[1] is recent:
             return station  # neither the lock nor the list is another one than when it was found to be so
         section = lock.section(self.settings.name)
-        if pin(offered, settings=self.settings, section=section, revision=recent.revision) == "new":
+        now = pin(offered, settings=self.settings, section=section, revision=recent.revision)
+        if now == "new" or (now == "unpinned" and pinned == "pinned"):
             raise DefinitionRefused("it is not in the lock file any more", server=self.settings.name)
         for name, raw in recent.tools:
             if name == offered.name and define(raw).digest == offered.digest:
-                self._passed[offered.digest] = (lock, recent)
+                self._passed[offered.digest, pinned] = (lock, recent)
                 return station
         raise DefinitionRefused("the server offers another definition now, or none", server=self.settings.name)

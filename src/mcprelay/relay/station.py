@@ -16,7 +16,7 @@ import msgspec
 
 from mcprelay.client import Client
 from mcprelay.client.cache import Cache
-from mcprelay.errors import AuthorizationRequired, CallFailed, DeadlineExceeded, Evidence
+from mcprelay.errors import AuthorizationRequired, CallFailed, ConnectFailed, DeadlineExceeded, Evidence
 from mcprelay.relay.errors import DefinitionRefused, RelayError, ServerUnreachable, Unauthorized
 from mcprelay.relay.failure import tell
 from mcprelay.relay.listed import Hint, Listed, lifetime
@@ -85,11 +85,11 @@ class Station:
         """Whether something waits for the server."""
         return self._listing.locked() or self._turns.all_taken or self._client.busy
 
-    async def client(self) -> Client:
+    async def client(self, deadline: float) -> Client:
         """The client, connected.
 
         Raises:
-            CallFailed: There is no connection.
+            CallFailed: There is no connection, or none in time.
         """
         if self._connected:  # from then on the client itself sees to its connection
             return self._client
@@ -98,7 +98,15 @@ class Station:
             opened = None
         if opened is None:
             opened = self._opened = asyncio.ensure_future(self._client.connect())
-        await asyncio.shield(opened)  # whoever waits here may go; the others want the connection all the same
+            opened.add_done_callback(_looked_at)
+        # Whoever waits here may go; the others want the connection all the same.
+        await asyncio.wait([opened], timeout=deadline - asyncio.get_running_loop().time())
+        if not opened.done():
+            what = f"no connection within timeout={self.settings.timeout:g}"
+            raise DeadlineExceeded(what, evidence=Evidence.NOT_SENT)
+        if opened.cancelled():
+            raise ConnectFailed("the relay was closed before there was a connection", evidence=Evidence.NOT_SENT)
+        opened.result()
         self._connected = True
         return self._client
 
@@ -146,8 +154,9 @@ class Station:
         self._notices.hints.clear()
         before, place = self._generation, self._place
         try:
-            client = await self.client()
-            found = await client.list_tools(fresh=True, deadline=self._deadline())
+            deadline = self._deadline()
+            client = await self.client(deadline)
+            found = await client.list_tools(fresh=True, deadline=deadline)
         except CallFailed as error:
             raise self.refused(error) from error
         hints = list(self._notices.hints)
@@ -213,7 +222,7 @@ class Station:
         if not self._turns.take():  # without the price of a timeout where one is free
             await self._turn(deadline)
         try:
-            client = self._client if self._connected else await self.client()
+            client = self._client if self._connected else await self.client(deadline)
             outcome: Any = await client.try_call_tool(tool, arguments, deadline=deadline)
             return outcome  # type: ignore[no-any-return]
         finally:
@@ -224,7 +233,7 @@ class Station:
         deadline = self._deadline()
         await self._turn(deadline)
         try:
-            return await question(await self.client(), deadline)
+            return await question(await self.client(deadline), deadline)
         finally:
             self._turns.give()
 
@@ -266,6 +275,12 @@ class Station:
                 async with client.listen(tools=True, reconnect=True) as events:
                     async for _ in events:
                         pass  # the client told `_Notices` already
+
+
+def _looked_at(opened: asyncio.Task[Any]) -> None:
+    """Look at how connecting ended, so that nothing is logged where everybody who waited for it has gone."""
+    if not opened.cancelled():
+        opened.exception()
 
 
 class _Notices(Cache):
@@ -346,6 +361,7 @@ def _client(
         cache=cache,
         check_output=False,  # the output schema is outside of the pin
         request_timeout=settings.timeout,
+        connect_timeout=settings.timeout,  # a first `npx` takes longer than clients wait
         response_bytes=settings.limits.message_bytes,
         list_items=10 * settings.limits.tools,
         **options,

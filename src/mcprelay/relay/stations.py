@@ -101,6 +101,9 @@ class Stations:
 
         Args:
             token: In place of the configured one; None for the configured one.
+
+        Raises:
+            SettingWrong: The relay is closed; or what gives the token gave none.
         """
         given = token if token is not None else settings.token
         text = await resolved(given, server=settings.name)
@@ -110,6 +113,7 @@ class Stations:
         if station is None:
             await self._make_room()
             own = token is None and not callable(settings.token)
+            self.require_open(settings.name)  # it may have been closed while the token, or room, was waited for
             station = self._open.get(place) or Station(
                 settings,
                 token=text,
@@ -120,6 +124,15 @@ class Stations:
             )
         self._open[place] = station  # the last one used comes last
         return station
+
+    def require_open(self, server: str) -> None:
+        """See that the relay is not closed: nobody would let go of what is opened after that.
+
+        Raises:
+            SettingWrong: It is.
+        """
+        if self.closed:
+            raise SettingWrong("the relay is closed; use it, and its tools, inside `async with Relay…`", server=server)
 
     def heard(self, name: str) -> dict[str, int]:
         """What a server has said unasked, counted over all of its stations."""
