@@ -4,19 +4,22 @@ import asyncio
 
 import pytest
 
-from mcprelay import Client, ConnectionLost, RemoteError, ResourceUpdated, Server, ToolsChanged
+from mcprelay import Client, ConnectionLost, PromptsChanged, RemoteError, ResourceUpdated, Server, ToolsChanged
 from tests.client.peer import INITIALIZED, LEGACY, connected, fresh, in_session, tool_result
 from tests.client.scripted_http import ScriptedHttp
 from tests.client.test_listening import acknowledge, settled, tell
 
 
-async def test_in_a_session_what_the_server_does_not_declare_is_not_told_even_if_it_comes():
-    capabilities = {"tools": {"listChanged": True}, "prompts": {}}
+async def test_in_a_session_what_is_told_without_having_been_declared_is_heard_where_it_was_asked_for():
+    capabilities = {"tools": {"listChanged": True}, "prompts": {}, "resources": {}}
     async with in_session(initialized={**INITIALIZED, "capabilities": capabilities}) as (client, channel):
         async with client.listen(tools=True, prompts=True) as events:
-            assert not events.honored.prompts_list_changed
+            assert events.honored.tools_list_changed
+            assert not events.honored.prompts_list_changed, "it is no promise"
+            channel.notify("notifications/resources/list_changed")
             channel.notify("notifications/prompts/list_changed")
             channel.notify("notifications/tools/list_changed")
+            assert await anext(events) == PromptsChanged()
             assert await anext(events) == ToolsChanged()
             await settled(client, channel)
             assert not events._waiting
@@ -37,10 +40,12 @@ async def test_on_a_subscription_what_was_not_agreed_to_is_not_told_even_if_it_c
         await events.aclose()
 
 
-async def test_a_session_whose_server_declares_no_changes_says_so_at_once():
-    async with in_session(initialized={**INITIALIZED, "capabilities": {"tools": {}}}) as (client, channel):
-        with pytest.raises(RemoteError, match=r"does not tell of changes \(tools: it agrees to none of it\)") as caught:
-            await client.listen(tools=True).__aenter__()
+@pytest.mark.parametrize("wanted", [{"prompts": True}, {"updates": ["file:///a"]}])
+async def test_a_session_whose_server_has_nothing_of_what_is_asked_for_says_so_at_once(wanted):
+    capabilities = {"tools": {}, "resources": {}}
+    async with in_session(initialized={**INITIALIZED, "capabilities": capabilities}) as (client, channel):
+        with pytest.raises(RemoteError, match=r"does not tell of changes \(.*: it agrees to none of it\)") as caught:
+            await client.listen(**wanted).__aenter__()
         assert caught.value.code == -32601
         assert caught.value.method == "subscriptions/listen"
         assert len(channel.sent) == 2  # initialize, and that it is done

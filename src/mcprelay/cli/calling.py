@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from mcprelay.cli.option import Options
     from mcprelay.client import Client
+    from mcprelay.client.listening import Listening
     from mcprelay.client.progress import LogMessage, Progress
     from mcprelay.types import Tool
 
@@ -142,10 +143,19 @@ async def listen(target: str, updates: Sequence[str], options: Options) -> Exit:
         client.listen(tools=True, prompts=True, resources=True, updates=updates) as events,
     ):
         show.say("listening (Ctrl-C ends it)")
+        _unpromised(events)
         async for event in events:
             _event(event, json=options.json)
     show.say("the server ended it")
     return Exit.DONE
+
+
+def _unpromised(events: Listening) -> None:
+    """A list of which nothing comes may be one of which the server never tells."""
+    lists = {"tools": "tools_list_changed", "prompts": "prompts_list_changed", "resources": "resources_list_changed"}
+    without = [name for name, member in lists.items() if not getattr(events.honored, member)]
+    if without:
+        show.say(f"the server does not promise to tell of changes in {', '.join(without)}")
 
 
 def _event(event: Any, *, json: bool) -> None:

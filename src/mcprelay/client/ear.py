@@ -71,7 +71,8 @@ class Ear:
                 call.deadline = None
                 if call.pending is not None:
                     link.peer.extend(call.pending, None)
-                listening.agreed(honored)
+                listening.promised(honored)
+                listening.agreed()
 
         call.notice = noticed
         try:
@@ -103,10 +104,10 @@ class Ear:
         try:
             while link.revision is None or link.revision.era is Era.HANDSHAKE:
                 generation = link.generation
-                listening.honored = honored = _honored(link, listening.wanted)
-                for uri in honored.resource_subscriptions:
+                listening.promised(_honored(link, listening.wanted), besides=_offered(link))
+                for uri in listening.honored.resource_subscriptions:
                     await self._caller.send(self._subscription("resources/subscribe", uri))
-                listening.agreed(honored)
+                listening.agreed()
                 await link.until_renewed(generation)
             raise failure.deaf("the server speaks another revision now")
         finally:
@@ -127,6 +128,18 @@ class Ear:
                 await self._caller.send(self._subscription("resources/unsubscribe", uri, deadline=due))
             except CallFailed as error:
                 logger.debug("%s", error)
+
+
+def _offered(link: Link) -> SubscriptionFilter:
+    """The lists that a server of the handshake era has. Many tell that they changed without having declared so."""
+    capabilities = link.face.capabilities
+    if capabilities is None:
+        return SubscriptionFilter()
+    return SubscriptionFilter(
+        tools_list_changed=capabilities.tools is not None,
+        prompts_list_changed=capabilities.prompts is not None,
+        resources_list_changed=capabilities.resources is not None,
+    )
 
 
 def _honored(link: Link, wanted: SubscriptionFilter) -> SubscriptionFilter:

@@ -72,7 +72,8 @@ class Listening:
 
     Attributes:
         wanted: What was asked for.
-        honored: What the server agreed to tell, which may be less. In the handshake era that is what it declares.
+        honored: What the server agreed to tell, which may be less. In the handshake era that is what it declares; list
+            changes that it tells without having declared so, as many do, are told all the same.
         ended: Whether the server ended it gracefully.
     """
 
@@ -88,6 +89,7 @@ class Listening:
             raise ConfigurationError("listen: say what to listen for: tools=, prompts=, resources= or updates=")
         self.wanted = wanted
         self.honored = SubscriptionFilter()
+        self._hears = SubscriptionFilter()
         self.ended = False
         self._begin = begin
         self._most = pending_events
@@ -95,7 +97,7 @@ class Listening:
         self._waiting: dict[Event, None] = {}
         self._wake: asyncio.Future[None] | None = None
         self._acknowledged: asyncio.Future[None] | None = None
-        self._error: CallFailed | None = None
+        self._error: Exception | None = None
         self._over = False
         self._task: asyncio.Task[None] | None = None
 
@@ -107,6 +109,7 @@ class Listening:
         Raises:
             RemoteError: It does not tell of changes, or of none that was asked for.
             CallFailed: It did not agree for another reason.
+            LocalFault: The client is open in another event loop.
         """
         if self._task is not None:
             raise LocalFault("a Listening is entered once; call client.listen() again")
@@ -171,6 +174,9 @@ class Listening:
                         self._error = error
                         return
                     attempt = 0 if self.honored is not agreed else attempt + 1
+                except Exception as error:  # noqa: BLE001 - it is for whoever listens, and nobody else sees this task
+                    self._error = error
+                    return
                 await asyncio.sleep(min(BACKOFF * 2**attempt, BACKOFF_MOST))
         finally:
             self._over = True
@@ -181,16 +187,26 @@ class Listening:
         established = self._acknowledged is not None and self._acknowledged.done()
         return self._again and established and error.evidence is not Evidence.ANSWERED
 
-    def agreed(self, honored: SubscriptionFilter) -> None:
+    def promised(self, honored: SubscriptionFilter, *, besides: SubscriptionFilter | None = None) -> None:
+        """From now on this may be told.
+
+        Args:
+            honored: What the server promises.
+            besides: What it may tell without having promised it.
+        """
+        self.honored = self._hears = _both(self.wanted, honored)
+        if besides is not None:
+            self._hears = _either(self.honored, _both(self.wanted, besides))
+
+    def agreed(self) -> None:
         """The server has agreed. After an interruption everything may have changed meanwhile, so everything is told."""
-        self.honored = honored = _both(self.wanted, honored)
-        if honored == SubscriptionFilter():
+        if self._hears == SubscriptionFilter():
             self._fail(untold(self.wanted))
             return
         if self._acknowledged is not None and not self._acknowledged.done():
             self._acknowledged.set_result(None)
             return
-        for event in _everything(honored):
+        for event in _everything(self.honored):
             self.put(event)
 
     def put(self, event: Event) -> None:
@@ -228,14 +244,14 @@ class Listening:
         return None
 
     def _wants(self, event: Event) -> bool:
-        honored = self.honored
+        hears = self._hears
         if isinstance(event, ToolsChanged):
-            return honored.tools_list_changed
+            return hears.tools_list_changed
         if isinstance(event, PromptsChanged):
-            return honored.prompts_list_changed
+            return hears.prompts_list_changed
         if isinstance(event, ResourcesChanged):
-            return honored.resources_list_changed
-        return bool(honored.resource_subscriptions)
+            return hears.resources_list_changed
+        return bool(hears.resource_subscriptions)
 
     def names(self, uri: str) -> bool:
         """Whether it asked for the updates of this resource, or of one that it lies below."""
@@ -271,6 +287,15 @@ def _both(wanted: SubscriptionFilter, honored: SubscriptionFilter) -> Subscripti
         prompts_list_changed=wanted.prompts_list_changed and honored.prompts_list_changed,
         resources_list_changed=wanted.resources_list_changed and honored.resources_list_changed,
         resource_subscriptions=honored.resource_subscriptions if wanted.resource_subscriptions else (),
+    )
+
+
+def _either(one: SubscriptionFilter, other: SubscriptionFilter) -> SubscriptionFilter:
+    return SubscriptionFilter(
+        tools_list_changed=one.tools_list_changed or other.tools_list_changed,
+        prompts_list_changed=one.prompts_list_changed or other.prompts_list_changed,
+        resources_list_changed=one.resources_list_changed or other.resources_list_changed,
+        resource_subscriptions=one.resource_subscriptions or other.resource_subscriptions,
     )
 
 
