@@ -29,6 +29,7 @@ class Call(Struct, eq=False):
         bound: The setting or argument that `deadline` comes from, and its seconds; None where it was given as a time.
         patient: Whether `deadline` is a default, which stands still while the server waits for an answer of ours.
         retry: When it may be sent again after a failure, or None.
+        rounds: How often the server asked something while this was waited for (handshake era).
         idempotent: Whether the caller says that carrying it out twice does no harm.
         mended: Whether it was repeated already with the headers of a refreshed list.
         on_progress: A `Hearing` of progress, or None.
@@ -62,6 +63,7 @@ class Call(Struct, eq=False):
     log_level: str | None = None
     notice: Any = None
     retry: Retry | None = None
+    rounds: int = 0
     idempotent: bool = False
     mended: bool = False
     evidence: Evidence = Evidence.NOT_SENT

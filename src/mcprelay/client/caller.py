@@ -19,12 +19,13 @@ from mcprelay.client.call import Call
 from mcprelay.client.handler import ELICIT, ROOTS, SAMPLE
 from mcprelay.client.option import CallOptions
 from mcprelay.client.progress import Hearing
-from mcprelay.client.question import InputRequired
+from mcprelay.client.question import InputRequired, fault
 from mcprelay.client.retry import Retry
 from mcprelay.errors import CallFailed, CallLimitExceeded, Evidence
 from mcprelay.revisions import NEWEST
 from mcprelay.span import onward
 from mcprelay.types import LogLevel
+from mcprelay.wire.field import shown
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -111,7 +112,7 @@ class Caller:
             call.bound = ("request_timeout", timeout)
         else:
             if deadline is not None:
-                misuse.seconds("deadline", deadline)
+                misuse.moment("deadline", deadline, now=asyncio.get_running_loop().time())
             call.bound = None if timeout is None else ("timeout", misuse.seconds("timeout", timeout))
         if timeout is None or deadline is None:
             limit = deadline if timeout is None else asyncio.get_running_loop().time() + timeout
@@ -209,7 +210,7 @@ class Caller:
 
     async def _pause(self, call: Call, seconds: float) -> None:
         """Wait before the server is asked again (mrtr, "Basic Workflow"), as far as there is time."""
-        left = _left(call)
+        left = None if call.deadline is None else max(0.0, call.deadline - asyncio.get_running_loop().time())
         await asyncio.sleep(seconds if left is None else min(seconds, left))
         if left is not None and left <= seconds:
             raise failure.expired(call, Evidence.MAYBE_SENT)
@@ -259,7 +260,10 @@ class Caller:
             kind = allowed.get(request.method)
             url = request.method == ELICIT and (request.params or {}).get("mode") == "url"
             if kind is None or (url and "url" not in kind):
-                reason = f"the server asks {request.method!r} ({key!r}), which this client did not declare"
+                reason = f"the server asks {shown(request.method)} ({shown(key)}), which this client did not declare"
+                raise failure.invalid(call, reason)
+            if wrong := fault(request):
+                reason = f"the server asks {request.method!r} ({shown(key)}) in a way that nobody can answer: {wrong}"
                 raise failure.invalid(call, reason)
 
     async def _answers(self, call: Call, requests: Mapping[str, InputRequest]) -> dict[str, Raw]:
@@ -301,13 +305,17 @@ class Caller:
         timeout: float | None = None,
         deadline: float | None = None,
     ) -> Call:
-        """The next round of a call: the same but for the answers, the state and, where it said none, the time."""
+        """The next round of a call: the same but for the answers and the state.
+
+        Where the call said no time, it begins again when somebody was asked; a server that only wants to be asked again
+        later gets no more time by that.
+        """
         following = call.copy()
         if answers:
             following.members += b',"inputResponses":%b' % _encode(answers)
         if state is not None:
             following.members += b',"requestState":%b' % bytes(state)
-        if timeout is not None or deadline is not None or call.patient:
+        if timeout is not None or deadline is not None or (call.patient and answers):
             following.patient = False
             self._time(following, timeout, deadline)
         return following

@@ -146,7 +146,12 @@ class Catalogue:
 
         Raises:
             CallFailed: There is no answer.
+            ConfigurationError: The reference is none, or the argument is not named by a string.
         """
+        given: Any
+        for what, given in (("argument", argument), ("value", value)):
+            if not isinstance(given, str):
+                raise ConfigurationError(f"complete: the {what} is a string, and not {told_value(given)}")
         params: dict[str, Any] = {"ref": _reference(reference), "argument": {"name": argument, "value": value}}
         if context:
             params["context"] = {"arguments": dict(context)}
@@ -175,11 +180,14 @@ def _done(_: Any) -> None:
     """Nothing is remembered of this list."""
 
 
-def _reference(reference: str | Prompt | ResourceTemplate) -> dict[str, str]:
+def _reference(reference: Any) -> dict[str, str]:
     if isinstance(reference, Prompt):
         return {"type": "ref/prompt", "name": reference.name}
     if isinstance(reference, ResourceTemplate):
         return {"type": "ref/resource", "uri": reference.uri_template}
+    if not isinstance(reference, str):
+        wanted = "the name of a prompt, a resource template's URI, a Prompt or a ResourceTemplate"
+        raise ConfigurationError(f"complete: the reference is {wanted}, and not {told_value(reference)}")
     if "://" in reference:
         return {"type": "ref/resource", "uri": reference}
     return {"type": "ref/prompt", "name": reference}

@@ -59,7 +59,9 @@ class _Body(Payload):
 
     async def write_with_length(self, writer: Any, content_length: int | None) -> None:
         """See aiohttp."""
-        self._request.evidence = Evidence.MAYBE_SENT
+        transport = writer.transport
+        if transport is not None and not transport.is_closing():  # else aiohttp refuses to write, and nothing leaves
+            self._request.evidence = Evidence.MAYBE_SENT
         await writer.write(self._value)
 
 
@@ -155,7 +157,7 @@ class HttpSender:
             raise NotSent(_sentence(error)) from error
         except (aiohttp.ClientError, OSError, RuntimeError, ValueError) as error:
             if request.evidence is Evidence.NOT_SENT:
-                raise NotSent(_sentence(error)) from error
+                raise NotSent(_unwritten(error)) from error
             raise ConnectionLost(_sentence(error), evidence=request.evidence) from error
 
     def drain_later(self, response: aiohttp.ClientResponse) -> None:
@@ -293,13 +295,30 @@ def _sentence(error: BaseException) -> str:
     if isinstance(error, aiohttp.ClientResponseError):
         return f"what the server sent is no HTTP ({told(error.message, most=150)})"
     if isinstance(error, aiohttp.ClientPayloadError):
-        return f"the body ended early or is no HTTP ({told(str(error), most=150)})"
+        return f"the body ended early or is no HTTP ({_why(error)})"
     if isinstance(error, zlib.error):
         return f"the body cannot be decompressed ({error})"
     if isinstance(error, OSError) and error.errno is not None:
         return f"the connection failed ({_reason(error)})"
+    if isinstance(error, OSError) and isinstance(error.__cause__, OSError):
+        return _sentence(error.__cause__)  # it could not be written, and this is why
     text = told(str(error).strip())
     return text or f"the connection failed ({type(error).__name__})"
+
+
+def _unwritten(error: BaseException) -> str:
+    """Why a request did not leave: a kept connection may have been closed by its server meanwhile."""
+    stale = (aiohttp.ServerDisconnectedError, aiohttp.ClientConnectionResetError)
+    if isinstance(error, stale) or isinstance(error.__cause__, stale):
+        return "the server closed the connection before the request was written"
+    return _sentence(error)
+
+
+def _why(error: aiohttp.ClientPayloadError) -> str:
+    """What aiohttp says of a body, without the status that it invents for it."""
+    cause = error.__cause__
+    message = cause.message if isinstance(cause, aiohttp.http.HttpProcessingError) else str(error)
+    return told(message.strip().rstrip("."), most=150)
 
 
 def _reason(error: OSError) -> str:

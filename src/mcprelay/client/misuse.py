@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 
+_YEAR = 365.25 * 86400
+_DECADES = 20 * _YEAR
+"""A deadline that is further away was read from another clock."""
+
+
 def named(kind: Any) -> str:
     """A type as people write it: `int`, `list[int]`, `Receipt | None`."""
     if isinstance(kind, type) and typing.get_origin(kind) is None:
@@ -49,6 +54,21 @@ def seconds(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or math.isnan(value):
         raise ConfigurationError(f"{name} is a number of seconds, and not {told_value(value)}")
     return value
+
+
+def moment(name: str, value: Any, *, now: float) -> float:
+    """A time on the loop's clock that somebody gave.
+
+    Raises:
+        ConfigurationError: It is not a number, or a time on the wall's clock: it would never come.
+    """
+    at = seconds(name, value)
+    if _DECADES < at - now < math.inf:
+        raise ConfigurationError(
+            f"{name} is a time on the loop's clock, asyncio.get_running_loop().time() + seconds, and {at:.0f} is "
+            f"{(at - now) / _YEAR:.0f} years from now: time.time() is another clock"
+        )
+    return at
 
 
 def texts(name: str, value: Any) -> tuple[str, ...]:

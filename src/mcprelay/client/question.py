@@ -11,6 +11,7 @@ from mcprelay.client.elicitation import Elicitation
 from mcprelay.client.handler import ELICIT, ROOTS, SAMPLE, shaped
 from mcprelay.client.outcome import Refused, Succeeded
 from mcprelay.client.sampling import Sampling
+from mcprelay.core.dialogue import flaw
 from mcprelay.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -93,6 +94,15 @@ class InputRequired(Generic[T]):
 
 
 Outcome: TypeAlias = Succeeded[T] | Refused | InputRequired[T]
+
+
+def fault(request: InputRequest) -> str | None:
+    """Why a question is none that can be asked, or None."""
+    try:
+        question = _read(request)
+    except msgspec.ValidationError as error:
+        return str(error)
+    return flaw(question.messages) if isinstance(question, Sampling) else None
 
 
 def _read(request: InputRequest) -> Elicitation | Sampling | None:

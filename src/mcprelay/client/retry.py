@@ -9,7 +9,7 @@ from msgspec import Struct
 from mcprelay.errors import CallFailed, ConnectFailed, ConnectionLost, Evidence, HttpError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 
 class Retry(Struct, frozen=True, kw_only=True):
@@ -51,16 +51,14 @@ class Retry(Struct, frozen=True, kw_only=True):
 
             roll = random.random
         pause = min(self.most, self.backoff * float(2 ** (attempt - 1))) * (1 - self.jitter * roll())
-        asked = _retry_after(error)
+        asked = asked_to_wait(error.headers) if isinstance(error, HttpError) else None
         return pause if asked is None else max(pause, asked)
 
 
-def _retry_after(error: CallFailed) -> float | None:
-    """The seconds that a server asks to wait, where it says so in seconds."""
-    if not isinstance(error, HttpError):
-        return None
-    text = error.headers.get("retry-after", "").strip()
-    if text.isdecimal():
+def asked_to_wait(headers: Mapping[str, str]) -> float | None:
+    """The seconds that a server asks to wait (RFC 9110, "Retry-After"), or None where it names no time."""
+    text = headers.get("retry-after", "").strip()
+    if text.isascii() and text.isdecimal():
         return float(text)
     return _until(text)
 

@@ -98,7 +98,10 @@ class Shelf:
 
     def keep(self, method: str, key: str | None, result: Raw) -> None:
         """Keep a result for as long as its server says that it is fresh."""
-        freshness = _decode_freshness(result)
+        try:
+            freshness = _decode_freshness(result)
+        except msgspec.DecodeError:  # a number that is too large
+            freshness = _Freshness()
         self._cache().put(
             self._server,
             method,

@@ -32,8 +32,8 @@ _NAMES = 1024
 
 RESERVED = frozenset(
     {
-        "accept", "accept-encoding", "connection", "content-encoding", "content-length", "content-type", "host",
-        "keep-alive", "last-event-id", "te", "trailer", "transfer-encoding", "upgrade",
+        "accept", "accept-encoding", "connection", "content-encoding", "content-length", "content-type", "expect",
+        "host", "keep-alive", "last-event-id", "te", "trailer", "transfer-encoding", "upgrade",
     }
 )  # fmt: skip
 """Headers that the protocol or HTTP itself sets, lower-cased; those that begin with `mcp-` are reserved too."""
