@@ -3,6 +3,7 @@
 import asyncio
 import json
 import sys
+from contextlib import asynccontextmanager
 
 import pytest
 
@@ -21,10 +22,12 @@ BROKEN = {
     "a comma too many": b'{"jsonrpc":"2.0","id":%d,"result":{"content":[],}}',
     "a cut": b'{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"te',
     "a broken error": b'{"jsonrpc":"2.0","id":%d,"error":{"code":-32603,"message":NaN}}',
-    "too deep": b'{"jsonrpc":"2.0","id":%d,"result":' + b'{"a":' * 150 + b"1" + b"}" * 151,
     "no version": b'{"id":%d,"result":{}}',
     "neither result nor error": b'{"jsonrpc":"2.0","id":%d}',
 }
+TOO_DEEP = b'{"jsonrpc":"2.0","id":%d,"result":{"tools":[{"name":"a","inputSchema":{}},{"name":"b","inputSchema":' + (
+    b'{"a":' * 150 + b"1" + b"}" * 150 + b"}]}}"
+)
 broken = pytest.mark.parametrize("answer", BROKEN.values(), ids=BROKEN.keys())
 
 
@@ -66,6 +69,50 @@ async def test_over_http_on_a_stream_that_stays_open(answer):
 
     async with ScriptedHttp(respond) as http, fresh(http.url) as client:
         await spoiled(client.call_tool("x", timeout=60))
+
+
+@pytest.mark.parametrize("wire", ["channel", "body", "stream"])
+@pytest.mark.parametrize("method", ["tools/call", "tools/list"])
+async def test_what_nests_too_deep_costs_a_list_one_item_and_a_call_its_answer(wire, method):
+    async with _answering(wire, TOO_DEEP) as client:
+        if method == "tools/list":
+            listing = await client.list_tools()
+            assert [one.name for one in listing] == ["a"]
+            [left] = listing.excluded
+            assert (left.name, left.reason, left.limit) == ("b", "it nests deeper than depth=100 allows", "depth")
+        else:
+            with pytest.raises(CallLimitExceeded, match="depth=100") as caught:
+                await client.call_tool("x", timeout=60)
+            assert (caught.value.limit, caught.value.evidence) == ("depth", Evidence.ANSWERED)
+
+
+@asynccontextmanager
+async def _answering(wire, answer):
+    """A client whose next request is answered so."""
+
+    async def respond(exchange):
+        data = answer % exchange.message["id"]
+        if wire == "body":
+            await exchange.reply(200, data, headers={"content-type": "application/json"})
+        else:
+            await exchange.stream()
+            await exchange.event(data)
+            await exchange.left()
+
+    async def say(channel):
+        message = None
+        while message is None or message["method"] not in ("tools/call", "tools/list"):
+            message = await channel.expect()
+        channel.say(answer % message["id"])
+
+    if wire != "channel":
+        async with ScriptedHttp(respond) as http, fresh(http.url) as client:
+            yield client
+        return
+    async with connected() as (client, channel):
+        saying = asyncio.ensure_future(say(channel))
+        yield client
+        await saying
 
 
 async def test_an_answer_with_a_key_twice_is_read_as_its_last():

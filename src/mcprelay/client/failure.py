@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mcprelay.client.call import Call
+    from mcprelay.core.peer import Garbled
     from mcprelay.wire.jsonrpc import ErrorObject
 
 EXCERPT = 1024
@@ -142,9 +143,11 @@ def invalid(call: Call | None, reason: str, excerpt: bytes | str = b"") -> Respo
     return ResponseInvalid(f"{what(call)}: {told(reason)}", excerpt=text_of(excerpt), **known(call))
 
 
-def garbled(call: Call, error: ErrorObject, data: bytes) -> ResponseInvalid:
-    """The answer cannot be read."""
-    return invalid(call, f"the answer is malformed: {error.message}", data)
+def garbled(call: Call, event: Garbled, data: bytes, *, depth: int) -> CallFailed:
+    """The answer cannot be read; `depth` is how deep one may nest."""
+    if event.deep:
+        return too_long(call, "depth", depth)
+    return invalid(call, f"the answer is malformed: {event.error.message}", data)
 
 
 def remote(call: Call, error: ErrorObject) -> RemoteError:

@@ -309,10 +309,11 @@ class Line(Link):
         elif isinstance(event, Refused):
             call = event.pending.slot
             call.evidence = Evidence.ANSWERED
-            garbled = isinstance(event, Garbled)
-            self.unreadable += garbled
-            error = failure.garbled(call, event.error, data) if garbled else failure.remote(call, event.error)
-            self._fail(call, error)
+            if isinstance(event, Garbled):
+                self.unreadable += 1
+                self._fail(call, failure.garbled(call, event, data, depth=self.peer.depth))
+            else:
+                self._fail(call, failure.remote(call, event.error))
         else:
             if isinstance(event, Rejected) and not self.noise:
                 self.noise = data[:_NOISE]

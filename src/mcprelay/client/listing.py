@@ -19,6 +19,7 @@ from mcprelay.errors import CallFailed, CallLimitExceeded, Evidence, RemoteError
 from mcprelay.types import Prompt, Resource, ResourceTemplate, Tool
 from mcprelay.wire.field import shown
 from mcprelay.wire.jsonrpc import INVALID_PARAMS
+from mcprelay.wire.prune import LEFT_OUT
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Generator
@@ -30,10 +31,14 @@ T = TypeVar("T")
 
 
 class Excluded(Struct, frozen=True):
-    """An item of a list that cannot be used, and why. The name is the server's word: untrusted."""
+    """An item of a list that cannot be used, and why. The name is the server's word: untrusted.
+
+    `limit` is the name of the setting that it is over, if it is over one.
+    """
 
     name: str
     reason: str
+    limit: str | None = None
 
 
 class Listing(tuple[T, ...], Generic[T]):  # noqa: SLOT001 - a tuple's subclass that has attributes of its own
@@ -257,15 +262,18 @@ class Walk(Generic[T]):
             item: T = kept(self._kind.decode(raw), raw.copy())
             reason = self._admit(item)
         except msgspec.DecodeError as error:
-            self._exclude(_name_in(raw), str(error))
+            if LEFT_OUT in bytes(raw):
+                self._exclude(_name_in(raw), f"it nests deeper than depth={self._settings.depth} allows", limit="depth")
+            else:
+                self._exclude(_name_in(raw), str(error))
             return None
         if reason is not None:
             self._exclude(getattr(item, self._kind.identity), reason)
             return None
         return item
 
-    def _exclude(self, name: str, reason: str) -> None:
-        self._excluded.append(Excluded(name, reason))
+    def _exclude(self, name: str, reason: str, *, limit: str | None = None) -> None:
+        self._excluded.append(Excluded(name, reason, limit))
         logger.warning("the %s %s is left out: %s", self._kind.noun, shown(name), reason)
 
     def _warn(self, text: str) -> None:

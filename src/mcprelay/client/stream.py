@@ -100,8 +100,7 @@ class Reading:
             batch = jsonrpc.parse_batch(data, depth=depth)
             if isinstance(batch, list):
                 return self._parts(batch, data, status)
-        self._malformed(message, data)
-        return None
+        return self._malformed(message, data)
 
     def _parts(self, batch: list[jsonrpc.Message], data: bytes, status: int) -> Raw | Refusal | None:
         answer = None
@@ -132,18 +131,23 @@ class Reading:
             return Refusal(status, self.headers, b"", event.error)
         return None
 
-    def _malformed(self, message: jsonrpc.Malformed, data: bytes) -> None:
+    def _malformed(self, message: jsonrpc.Malformed, data: bytes) -> Raw | None:
+        """What is no message: the answer all the same, where it is a list of which only a part cannot be read."""
         web = self._web
         self._unreadable = message.reason
         if message.id is not None and message.role != "request" and message.id != self._call.request_id:
             web.unreadable += 1  # what this stream says of other calls does not count
-            return
+            return None
         event = web.peer.take(message)
+        if isinstance(event, Replied):
+            self._call.evidence = Evidence.ANSWERED
+            return event.result
         if isinstance(event, Garbled):
             web.unreadable += 1
             self._call.evidence = Evidence.ANSWERED
-            raise failure.garbled(self._call, event.error, data)
+            raise failure.garbled(self._call, event, data, depth=web.peer.depth)
         web.heard(event, self._call)
+        return None
 
     # --- streams
 

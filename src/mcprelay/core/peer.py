@@ -25,6 +25,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from mcprelay.errors import Evidence, LocalFault
 from mcprelay.wire import jsonrpc
 from mcprelay.wire.params import CancelledParams
+from mcprelay.wire.prune import pruned
 from mcprelay.wire.salvage import of_ends
 
 if TYPE_CHECKING:
@@ -87,7 +88,12 @@ class Refused(Struct, frozen=True):
 
 
 class Garbled(Refused, frozen=True):
-    """A request of ours was answered, but nobody can read it: `error` says why. Else the same as refused."""
+    """A request of ours was answered, but nobody can read it: `error` says why. Else the same as refused.
+
+    `deep` says that it nests deeper than `Peer.depth`.
+    """
+
+    deep: bool = False
 
 
 class Expired(Struct, frozen=True):
@@ -231,12 +237,22 @@ class Peer:
     def _reject(self, message: jsonrpc.Malformed) -> Event:
         self.rejected += 1
         if message.id is not None and message.role != "request" and message.id in self.pending:
+            page = self._page(message)
+            if page is not None:
+                return self._answered(page)
             pending = self.pending.pop(message.id)
             pending.evidence = Evidence.ANSWERED
-            return Garbled(pending, jsonrpc.ErrorObject(message.code, message.reason))
+            return Garbled(pending, jsonrpc.ErrorObject(message.code, message.reason), deep=bool(message.deep))
         if message.id in self.in_flight:  # an error under this id would be taken for the answer to the other request
             return Rejected(message.reason, jsonrpc.refusal(None, message.code, message.reason))
         return Rejected(message.reason, message.answer(), None if message.role == "response" else message.id)
+
+    def _page(self, message: jsonrpc.Malformed) -> jsonrpc.Envelope | None:
+        """A page of a list that nests too deep, without what does, if anything can be read of it then."""
+        if not message.deep or not self.pending[message.id].method.endswith("/list"):  # type: ignore[index]
+            return None
+        page = jsonrpc.parse(pruned(message.deep, self.depth), depth=self.depth)
+        return page if isinstance(page, jsonrpc.Envelope) and page.is_response and page.id == message.id else None
 
     # --- what goes out
 

@@ -69,12 +69,16 @@ class Envelope(Struct, frozen=True):
 
 
 class Malformed(Struct, frozen=True):
-    """What is not a message: the error that answers it, the id where one could be read, and what it seems to be."""
+    """What is not a message: the error that answers it, the id where one could be read, and what it seems to be.
+
+    `deep` is the whole text where all that is known to be wrong with it is that it nests too deep.
+    """
 
     code: int
     reason: str
     id: int | str | None = None
     role: Role | None = None
+    deep: bytes = b""
 
     def answer(self) -> bytes:
         """The error response, under the id that could be read (basic, "Error Responses"), else without one.
@@ -96,14 +100,16 @@ _encoder = msgspec.json.Encoder()
 encode = _encoder.encode
 """Any value as JSON bytes, in one line. Raises `TypeError` or `ValueError` for what JSON cannot carry."""
 
-_BRACKETS = re.compile(rb'(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+"?)*+([\[\]{}]*+)', re.DOTALL)
+BRACKETS = re.compile(rb'(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+"?)*+([\[\]{}]*+)', re.DOTALL)
 """The next brackets outside of strings. It never gives back and fits everywhere, so time and memory stay small."""
 
 
 def parse(data: bytes | Raw, *, depth: int = DEPTH) -> Message:
     """Read one message; `depth` bounds its nesting."""
     if too_deep(data, depth):
-        return _unparsed(data, f"the message nests deeper than depth={depth}")
+        return msgspec.structs.replace(
+            _unparsed(data, f"the message nests deeper than depth={depth}"), deep=bytes(data)
+        )
     try:
         message = _decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -191,7 +197,7 @@ def too_deep(data: bytes | Raw, depth: int) -> bool:
     if text.count(b"{") + text.count(b"[") <= depth:
         return False
     level = 0
-    for brackets in _BRACKETS.finditer(text):
+    for brackets in BRACKETS.finditer(text):
         for char in brackets[1]:
             if char in b"[{":
                 level += 1
