@@ -16,7 +16,6 @@ from mcprelay.client import failure, misuse
 from mcprelay.client.answer import Asked
 from mcprelay.client.argument import encode_meta
 from mcprelay.client.call import Call
-from mcprelay.client.handler import ELICIT, ROOTS, SAMPLE
 from mcprelay.client.option import CallOptions
 from mcprelay.client.progress import Hearing
 from mcprelay.client.question import InputRequired, fault
@@ -254,14 +253,10 @@ class Caller:
             raise self._over(call, "input_requests", most, "the number of questions in one round", len(asked.requests))
         link = self.connection.current
         revision = NEWEST if link is None or link.revision is None else link.revision
-        declared = self._party.capabilities(revision)
-        allowed = {ELICIT: declared.elicitation, SAMPLE: declared.sampling, ROOTS: declared.roots}
         for key, request in asked.requests.items():
-            kind = allowed.get(request.method)
-            url = request.method == ELICIT and (request.params or {}).get("mode") == "url"
-            if kind is None or (url and "url" not in kind):
+            if lacks := self._party.undeclared(request.method, request.params or {}, revision):
                 reason = f"the server asks {shown(request.method)} ({shown(key)}), which this client did not declare"
-                raise failure.invalid(call, reason)
+                raise failure.invalid(call, f"{reason}: {shown(lacks)}")
             if wrong := fault(request):
                 reason = f"the server asks {request.method!r} ({shown(key)}) in a way that nobody can answer: {wrong}"
                 raise failure.invalid(call, reason)

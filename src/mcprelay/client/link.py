@@ -8,6 +8,7 @@ over HTTP.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import math
 import os
 import struct
@@ -250,6 +251,7 @@ class Link:
         elif isinstance(event, Cancelled):
             task = self._serving.get(event.call.id)
             if task is not None:
+                logger.debug("%s was cancelled by the server: %r", event.call.method, event.reason)
                 task.cancel()
         elif isinstance(event, Rejected):
             self._refuse(event)
@@ -356,8 +358,7 @@ class Link:
             self.hold()
         try:
             spoken = self.revision or NEWEST
-            if self.revision is not None and self.revision.method(event.method, "server") is None:
-                raise ProtocolError(jsonrpc.METHOD_NOT_FOUND, f"Method not found: {event.method}")
+            self._check_declared(event, spoken)
             answer = self.peer.answer(event.id, await self.party.handlers.answer(event.method, event.params, spoken))
         except asyncio.CancelledError:
             if is_cancelled():
@@ -373,6 +374,15 @@ class Link:
             if holding:
                 self.release()
         self._reply(answer)
+
+    def _check_declared(self, event: Called, spoken: Revision) -> None:
+        """What was not declared is not answered, whatever the handlers could (client/elicitation, "Error Handling")."""
+        if spoken.method(event.method, "server") is None and self.revision is not None:
+            raise ProtocolError(jsonrpc.METHOD_NOT_FOUND, f"Method not found: {event.method}")
+        if lacks := self.party.undeclared(event.method, _members(event.params), spoken):
+            if "." in lacks:
+                raise ProtocolError(jsonrpc.INVALID_PARAMS, f"Invalid params: the client did not declare {lacks}")
+            raise ProtocolError(jsonrpc.METHOD_NOT_FOUND, f"Method not found: {event.method}")
 
     def _unanswerable(self, event: Called) -> bytes:
         refusal = jsonrpc.refusal(event.id, jsonrpc.INTERNAL_ERROR, "The client could not answer")
@@ -418,3 +428,11 @@ class Link:
             if pending.slot.patient:
                 self.peer.extend(pending, deadline)
         self.watch.arm(deadline)
+
+
+def _members(params: Raw | UnsetType) -> dict[str, Any]:
+    """The members of a question's params; none where they cannot be read, which whoever answers it says."""
+    with contextlib.suppress(msgspec.DecodeError):
+        members = {} if params is UNSET else msgspec.json.decode(params)
+        return members if isinstance(members, dict) else {}
+    return {}

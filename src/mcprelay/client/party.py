@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from mcprelay.client.handler import ELICIT, ROOTS, SAMPLE
 from mcprelay.revisions import Era
 from mcprelay.types import ClientCapabilities
 from mcprelay.wire.params import CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
 
     from mcprelay.client.handler import Handlers
     from mcprelay.client.progress import Hearing, LogMessage
@@ -94,6 +96,22 @@ class Party:
             declared = self.handlers.capabilities(asking=revision.era is Era.STATELESS)
         shaped: ClientCapabilities = revision.shape(declared)
         return shaped
+
+    def undeclared(self, method: str, params: Mapping[str, Any], revision: Revision) -> str | None:
+        """The capability that a question needs and that was not declared, with a dot where only a part of it lacks.
+
+        A server asks for nothing else (client/elicitation and client/sampling, "Capabilities").
+        """
+        declared = self.capabilities(revision)
+        kind = {ELICIT: declared.elicitation, SAMPLE: declared.sampling, ROOTS: declared.roots}.get(method)
+        if kind is None:
+            return method.partition("/")[0]
+        if method == ELICIT:
+            mode = params.get("mode", "form")
+            known = mode in ("form", "url")  # any other is malformed, which is said elsewhere
+            return f"elicitation.{mode}" if known and mode not in (kind or ("form",)) else None
+        tools = method == SAMPLE and (params.get("tools") is not None or params.get("toolChoice") is not None)
+        return "sampling.tools" if tools and "tools" not in kind else None
 
 
 def _ignore(_: object) -> None:
