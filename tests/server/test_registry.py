@@ -109,9 +109,12 @@ async def test_every_option_of_a_prompt_a_resource_and_a_template():
         (lambda s: s.tool(nam="x"), r"a tool has no option 'nam'\. Did you mean 'name'\?"),
         (lambda s: s.resource("a://b", outputschema={}), r"a resource has no option 'outputschema'"),
         (lambda s: s.prompt(readonly=True), r"a prompt has no option 'readonly'\. There are "),
-        (lambda s: s.add_resource("a://{c}", lambda c: "", name="t", icons=[1]), r"a://\{c\} cannot have icons"),
+        (
+            lambda s: s.add_resource("a://{c}", lambda c: "", name="t", icons=[Icon(src="x")]),
+            r"a://\{c\} cannot have icons",
+        ),
         (lambda s: s.add_resource("a://{c}", lambda c: "", name="t", size=1), r"a://\{c\} cannot have size"),
-        (lambda s: s.add_resource("a://b", lambda: "", name="t", size=-1), r"size is a number of bytes"),
+        (lambda s: s.add_resource("a://b", lambda: "", name="t", size=-1), r"size= of a resource is a number of bytes"),
         (
             lambda s: s.add_resource("a://b", lambda: "", name="t", annotations=Annotations(priority=2)),
             r"priority of a resource is from 0 to 1, and not 2",

@@ -41,8 +41,6 @@ def resource_entry(
     if wrong is not None:
         raise DefinitionError(f"{address!r} is no URI (RFC 3986): {wrong}")
     size, icons = said.get("size"), said.get("icons")
-    if size is not None and size < 0:
-        raise DefinitionError(f"the resource {address}: size is a number of bytes, and not {size}")
     taken = _taken(server, address, function, said)
     compiled = taken.compiled
     surplus = [key for key in compiled.keys if key != URI and key in compiled.required]

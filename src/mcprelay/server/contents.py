@@ -44,7 +44,7 @@ from mcprelay.server.file import (
     read_stream,
     sniff,
 )
-from mcprelay.server.results import Items
+from mcprelay.server.results import Items, drawn
 from mcprelay.types import Audio, EmbeddedResource, Image, Meta, ReadResourceResult, ResourceContents, Text
 
 JSON = "application/json"
@@ -86,7 +86,9 @@ class _Maker:
 
     def contents(self, value: Any) -> list[ResourceContents]:
         """One value as contents, a list of them as several."""
-        if isinstance(value, (GeneratorType, Items)):
+        if isinstance(value, GeneratorType):
+            return [self.one(item) for item in drawn(value, self._limit)]
+        if isinstance(value, Items):
             return [self.one(item) for item in value]
         if isinstance(value, (list, tuple)) and any(_is_contents(item) for item in value):
             return [self.one(item) for item in value]

@@ -10,7 +10,7 @@ from mcprelay.server.context import Context
 from mcprelay.server.depends import Scope, provide_context
 from mcprelay.server.file import is_read
 from mcprelay.server.patience import Patience, allowance
-from mcprelay.server.results import Items, collect
+from mcprelay.server.results import Items, collect, drawn
 from mcprelay.server.resume import Interview
 
 if TYPE_CHECKING:
@@ -109,14 +109,13 @@ class Handler:
         if self._on_loop:
             value = function(values, injected)
         elif self._compiled.is_generator and not inspect.isasyncgenfunction(function):
-            value = await self._server.threads.run(lambda: _drained(function(values, injected)))
+            value = await self._server.threads.run(lambda: self._drained(function(values, injected)))
         else:
             value = await self._server.threads.run(lambda: function(values, injected))
         if self._compiled.is_async or hasattr(value, "__await__"):
             value = await value
-        return await collect(value) if hasattr(value, "__aiter__") else value
+        return await collect(value, limit=self.file_bytes) if hasattr(value, "__aiter__") else value
 
-
-def _drained(value: Any) -> Any:
-    """A generator's items, read in the thread that made it."""
-    return Items(value) if inspect.isgenerator(value) else value
+    def _drained(self, value: Any) -> Any:
+        """A generator's items, read in the thread that made it."""
+        return Items(drawn(value, self.file_bytes)) if inspect.isgenerator(value) else value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 
     from mcprelay.server import Server
     from mcprelay.server.call import HttpRequest, Principal
+
+logger = logging.getLogger("mcprelay.server")
 
 BUFFERED_BYTES = 1 << 20
 
@@ -40,6 +43,11 @@ class Pipe:
         self._next_writer()
         if self.ended:
             take(b"")
+
+    @property
+    def attached(self) -> bool:
+        """Whether messages are handed to somebody as they are written."""
+        return self._reading is not None
 
     @property
     def full(self) -> bool:
@@ -142,10 +150,14 @@ class ServedChannel:
             self._task.add_done_callback(self._served)
 
     def _served(self, task: asyncio.Task[None]) -> None:
-        """The server's end is gone: the client's ends too. A server that could not start says why on the next use."""
+        """The server's end is gone: the client's ends too. A server that could not start says why on the next use, and
+        in the log to a client that is only told.
+        """
         self._near.end()
         self._far.end()
         self._failure = None if task.cancelled() else task.exception()
+        if self._failure is not None and self._near.attached:
+            logger.error("the server in this process ended", exc_info=self._failure)
 
     _failure: BaseException | None = None
 

@@ -32,7 +32,7 @@ class Limits(Struct, frozen=True, kw_only=True):
         session_seconds: For how long a session is kept after its last request.
         stream_bytes: How much may wait for a slow reader of one event stream; beyond it, progress is coalesced and log
             messages are dropped.
-        file_bytes: How much is read of a file or stream that a handler returns.
+        file_bytes: How much is read of a file, stream or generator that a handler returns.
         event_log_bytes: How much of past event streams is kept in memory, so that a client that lost its connection
             can resume them; 0 for nothing.
         call_seconds: How long a handler may go on, the client's time for questions not counted; 0 for as long as it

@@ -25,7 +25,8 @@ from typing import Any
 import msgspec
 
 from mcprelay.errors import PromptError
-from mcprelay.server.results import NULL, content_of, is_content
+from mcprelay.server.file import FILE_BYTES
+from mcprelay.server.results import NULL, content_of, drawn, is_content
 from mcprelay.types import ContentBlock, GetPromptResult, PromptMessage, ResourceContents, Role, Text
 
 _ROLES: tuple[Role, ...] = ("user", "assistant")
@@ -46,7 +47,7 @@ def prompt_result(value: Any, *, description: str | None = None) -> GetPromptRes
 
 def _messages(value: Any) -> Iterator[PromptMessage]:
     if isinstance(value, (list, tuple, GeneratorType)):
-        for index, item in enumerate(value):
+        for index, item in enumerate(drawn(value, FILE_BYTES) if isinstance(value, GeneratorType) else value):
             yield from _one(item, f" at index {index}")
     else:
         yield from _one(value, "")

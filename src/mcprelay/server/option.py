@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict
 
+import msgspec
+
 from mcprelay.errors import DefinitionError
+from mcprelay.types import Annotations, Icon
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from mcprelay.auth.principal import Principal
     from mcprelay.server.schema import Schema
-    from mcprelay.types import Annotations, CacheScope, Icon, Meta
+    from mcprelay.types import CacheScope, Meta
 
 
 class HandlerOptions(TypedDict, total=False):
@@ -144,17 +148,86 @@ KNOWN: dict[str, frozenset[str]] = {
 
 
 def check(kind: str, options: Mapping[str, Any]) -> None:
-    """Whether a kind of thing has these options.
+    """Whether a kind of thing has these options, and may have them with these values.
 
     Raises:
-        DefinitionError: It has not; the message suggests which was meant.
+        DefinitionError: It has not, and the message suggests which was meant; or a value will not do.
     """
     unknown = options.keys() - KNOWN[kind]
-    if not unknown:
-        return
+    if unknown:
+        raise DefinitionError(f"a {kind} has no option {min(unknown)!r}.{_advice(kind, min(unknown))}")
+    for name, value in options.items():
+        if value is not None and name in _RULES:
+            fits, expected = _RULES[name]
+            if not fits(value):
+                from mcprelay.server.words import clipped  # only for a message
+
+                raise DefinitionError(f"{name}= of a {kind} is {expected}, and not {clipped(repr(value))}")
+
+
+def _advice(kind: str, name: str) -> str:
     import difflib
 
-    name = min(unknown)
     close = difflib.get_close_matches(name, sorted(KNOWN[kind]), n=1)
-    advice = f" Did you mean {close[0]!r}?" if close else f" There are {', '.join(sorted(KNOWN[kind]))}."
-    raise DefinitionError(f"a {kind} has no option {name!r}.{advice}")
+    return f" Did you mean {close[0]!r}?" if close else f" There are {', '.join(sorted(KNOWN[kind]))}."
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
+def _is_switch(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+def _are_words(value: Any) -> bool:
+    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+        return False
+    return not isinstance(value, Collection) or all(isinstance(word, str) for word in value)
+
+
+def _are_icons(value: Any) -> bool:
+    return isinstance(value, Sequence) and all(isinstance(icon, Icon) for icon in value)
+
+
+def _is_meta(value: Any) -> bool:
+    try:
+        return isinstance(value, dict) and bool(msgspec.json.encode(value))
+    except (TypeError, ValueError, RecursionError):
+        return False
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _is_schema(value: Any) -> bool:
+    from mcprelay.server.schema import Schema
+
+    return isinstance(value, Schema)
+
+
+_SWITCHES = ("inline", "read_only", "destructive", "idempotent", "open_world", "strict")
+_RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "name": (_is_name, "a string that is not empty"),
+    "title": (_is_text, "a string"),
+    "description": (_is_text, "a string"),
+    "mime_type": (_is_text, "a media type such as 'text/plain'"),
+    "meta": (_is_meta, "a dict that JSON can say"),
+    "icons": (_are_icons, "a list of Icon(src=…)"),
+    "tags": (_are_words, "a list of words"),
+    "requires": (_are_words, "a list of scopes"),
+    "visible": (callable, "a function of the principal"),
+    "match": (callable, "a function of the URI"),
+    "output_schema": (lambda value: isinstance(value, dict), "a JSON Schema, a dict"),
+    "schema": (_is_schema, "a Schema(…)"),
+    "size": (_is_count, "a number of bytes"),
+    "ttl_ms": (_is_count, "a number of milliseconds"),
+    "cache_scope": (lambda value: value in {"public", "private"}, "'public' or 'private'"),
+    "annotations": (lambda value: isinstance(value, Annotations), "an Annotations(…)"),
+} | dict.fromkeys(_SWITCHES, (_is_switch, "True or False"))
+"""What the values of options must be, in code and in words; `timeout` is `patience`'s."""

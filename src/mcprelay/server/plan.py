@@ -135,6 +135,7 @@ class Plan:
         annotation = Any if parameter.annotation is parameter.empty else parameter.annotation
         while isinstance(annotation, (str, typing.ForwardRef)):
             annotation = self._scope.resolve(annotation)
+        _refuse_marks(parameter, annotation)
         token = injects(parameter.name, annotation)
         if token is not None:
             self._pass(parameter, _INJECTED, len(self.injections))
@@ -261,6 +262,23 @@ class Plan:
             return call(*positional, **named, **values[-1]) if passes_others else call(*positional, **named)
 
         return placed
+
+
+def _refuse_marks(parameter: inspect.Parameter, annotation: Any) -> None:
+    """Refuse what would be taken for a value, or for nothing, although it was meant to say where the value comes from.
+
+    A `Depends` of another framework is one of these; its name is all that is known of it here.
+    """
+    kind = type(parameter.default)
+    if kind in {Schema, Complete} or kind.__name__ == "Depends":
+        raise DefinitionError(
+            f"its default is a {kind.__name__}(…), and a default is a value; write"
+            f" {parameter.name}: Annotated[…, {kind.__name__}(…)] with the {kind.__name__} of mcprelay"
+        )
+    for mark in typing.get_args(annotation)[1:] if typing.get_origin(annotation) is typing.Annotated else ():
+        home = type(mark).__module__.partition(".")[0]
+        if type(mark).__name__ == "Depends" and home != "mcprelay":
+            raise DefinitionError(f"the Depends of {home} means nothing here: import Depends from mcprelay")
 
 
 def _check_default(shape: Shape, default: Any) -> None:

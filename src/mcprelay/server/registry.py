@@ -231,6 +231,7 @@ class Registry:
         """
         from mcprelay.server.contract import contract_entry
 
+        check("tool", options)
         self.by_hand += 1
         self.catalog.tools.add(contract_entry(self._server, contract, function, **options), replace=replace)
 

@@ -1,4 +1,5 @@
-"""What does not fit, told so that whoever sent it can mend it: where, what was expected, what came. All of it at once.
+"""What does not fit, told so that whoever sent it can mend it: where, what was expected, what came. All of it at once,
+up to what anybody reads.
 
 Reports are made of misfits; they know no Python type, no schema and no protocol.
 """
@@ -12,11 +13,13 @@ import msgspec
 from msgspec import Struct
 
 from mcprelay.errors import MCPRelayError
-from mcprelay.server.shape import Misfit
+from mcprelay.server.shape import MOST, Misfit
 from mcprelay.server.words import describe, place, pointer
 
 SHOWN = 20
-"""How many misfits the text of one report lists; the data lists all."""
+"""How many misfits the text of one report lists."""
+LISTED = 100
+"""How many misfits the data of one report lists: what one caller sends wrong a thousand times is told often enough."""
 
 
 class ArgumentError(Struct, frozen=True):
@@ -39,13 +42,14 @@ class ArgumentsInvalid(MCPRelayError, ValueError):
     """Arguments do not fit what was published. The handler did not run.
 
     Attributes:
-        errors: Everything that does not fit.
+        errors: Everything that does not fit, at most `LISTED`.
     """
 
-    def __init__(self, name: str, errors: Sequence[ArgumentError]) -> None:
+    def __init__(self, name: str, errors: Sequence[ArgumentError], *, more: int = 0) -> None:
         lines = [f"- {error.message}" for error in errors[:SHOWN]]
-        if len(errors) > SHOWN:
-            lines.append(f"- … and {len(errors) - SHOWN} more")
+        more += len(errors[SHOWN:])
+        if more:
+            lines.append(f"- … and {more if more < MOST - LISTED else 'many'} more")
         super().__init__("\n".join([f"Invalid arguments for {name}:", *lines]))
         self.errors = tuple(errors)
 
@@ -56,9 +60,15 @@ class ArgumentsInvalid(MCPRelayError, ValueError):
 
 
 def refusal(name: str, misfits: Sequence[Misfit], value: Any) -> ArgumentsInvalid:
-    """The report of everything in a value that does not fit; two misfits that say the same are told once."""
-    errors = {error.message: error for misfit in misfits for error in [_error(misfit, value)]}
-    return ArgumentsInvalid(name, list(errors.values()))
+    """The report of what in a value does not fit; two misfits that say the same are told once."""
+    errors: dict[str, ArgumentError] = {}
+    rest = iter(misfits)
+    for misfit in rest:
+        error = _error(misfit, value)
+        errors[error.message] = error
+        if len(errors) == LISTED:
+            break
+    return ArgumentsInvalid(name, list(errors.values()), more=sum(1 for _ in rest))
 
 
 def _error(misfit: Misfit, value: Any) -> ArgumentError:

@@ -20,12 +20,13 @@ Here a value's type alone decides. What a return annotation says goes first, in 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Iterator
 from types import GeneratorType
 from typing import Any
 
 from msgspec import UNSET, Raw
 
+from mcprelay.errors import LimitExceeded
 from mcprelay.server.encoding import encode
 from mcprelay.server.file import (
     FILE_BYTES,
@@ -52,6 +53,8 @@ from mcprelay.types import (
 
 BLOCKS = (Text, Image, Audio, ResourceLink, EmbeddedResource)
 NULL = "(null)"
+_ITEM_BYTES = 32
+"""What an item of a generator weighs in itself, however little is in it: as a block it is longer than that."""
 
 
 def tool_result(value: Any, *, file_bytes: int = FILE_BYTES) -> ToolResult:
@@ -59,7 +62,7 @@ def tool_result(value: Any, *, file_bytes: int = FILE_BYTES) -> ToolResult:
 
     Raises:
         ResultInvalid: The value has no JSON form.
-        LimitExceeded: A file or stream is longer than `file_bytes`.
+        LimitExceeded: A file, stream or generator is longer than `file_bytes`.
     """
     if isinstance(value, ToolResult):
         return value
@@ -74,7 +77,7 @@ def content_of(value: Any, *, file_bytes: int = FILE_BYTES) -> tuple[ContentBloc
 
     Raises:
         ResultInvalid: The value has no JSON form.
-        LimitExceeded: A file or stream is longer than `file_bytes`.
+        LimitExceeded: A file, stream or generator is longer than `file_bytes`.
     """
     return tuple(_blocks(value, file_bytes))
 
@@ -83,9 +86,48 @@ class Items(list[Any]):
     """What a generator gave, which is content item by item, whatever the items are."""
 
 
-async def collect(items: AsyncIterable[Any]) -> Items:
-    """What an asynchronous generator gives. Closing it is the caller's business."""
-    return Items([item async for item in items])
+async def collect(items: AsyncIterable[Any], *, limit: int = FILE_BYTES) -> Items:
+    """What an asynchronous generator gives.
+
+    Raises:
+        LimitExceeded: It gives more than `limit` bytes.
+    """
+    taken = Items()
+    weigh = _Scale(limit).add
+    try:
+        async for item in items:
+            weigh(item)
+            taken.append(item)
+    except LimitExceeded:
+        if isinstance(items, AsyncGenerator):
+            await items.aclose()
+        raise
+    return taken
+
+
+def drawn(items: Iterable[Any], limit: int) -> Iterator[Any]:
+    """What a generator gives, one by one. One that never ends is ended.
+
+    Raises:
+        LimitExceeded: It gives more than `limit` bytes.
+    """
+    weigh = _Scale(limit).add
+    for item in items:
+        weigh(item)
+        yield item
+
+
+class _Scale:
+    """Adds up what the items of a generator weigh."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = self._left = limit
+
+    def add(self, item: Any) -> None:
+        data = getattr(item, "text", None) or getattr(item, "data", None) or item
+        self._left -= _ITEM_BYTES + (len(data) if isinstance(data, (str, bytes, bytearray)) else 0)
+        if self._left < 0:
+            raise LimitExceeded("file_bytes", self._limit, what="what the generator of a handler gave")
 
 
 def is_content(value: Any) -> bool:
@@ -109,7 +151,10 @@ def _blocks(value: Any, limit: int) -> Iterator[ContentBlock]:
         yield Text(NULL)
     elif is_content(value):
         yield _block(value, limit)
-    elif isinstance(value, (GeneratorType, Items)) or (not _is_data(value) and _is_array(value)):
+    elif isinstance(value, GeneratorType):
+        for item in drawn(value, limit):
+            yield from _blocks(item, limit)
+    elif isinstance(value, Items) or (not _is_data(value) and _is_array(value)):
         for item in value:
             yield from _blocks(item, limit)
     else:

@@ -185,9 +185,11 @@ class Running:
         )
         self._listener = listener(app, self._server, options, started, signals=self._alone, insist=self._insist)
         try:
+            await self._server.start()  # uvicorn would exit where the lifespan fails, and say why in its own log alone
             await self._listener.serve(sockets=[self._socket])
         finally:
             self._socket.close()
+            await self._server.stop()
 
     def _insist(self) -> None:
         """A signal says that the process shall end: it does, soon, whatever its handlers do."""
@@ -214,6 +216,7 @@ def _end() -> None:
 def run(server: Server, transport: str, options: dict[str, Any]) -> None:
     """See `Server.run`."""
     running = Running(server, transport, options, alone=True)
+    _insist_on_own_loop()
 
     async def main() -> None:
         await running.announced()
@@ -223,6 +226,16 @@ def run(server: Server, transport: str, options: dict[str, Any]) -> None:
             runner.run(main())
     finally:
         running.ended()
+
+
+def _insist_on_own_loop() -> None:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise ConfigurationError(
+        "run() makes an event loop of its own, and there is one running here: say `await server.serve(…)` instead"
+    )
 
 
 def fastest_loop() -> Any:

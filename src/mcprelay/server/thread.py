@@ -21,6 +21,16 @@ if TYPE_CHECKING:
 WORKER_THREADS = 40
 
 
+_CONTROL = (StopIteration, GeneratorExit, KeyboardInterrupt)
+"""What a future cannot carry, or what would end more than the call: in a thread none of it comes from outside."""
+
+
+def _told(error: BaseException) -> RuntimeError:
+    told = RuntimeError(f"the handler raised {type(error).__name__}")
+    told.__cause__ = error
+    return told
+
+
 class _Job:
     """One call, on its way through a thread."""
 
@@ -53,8 +63,8 @@ class _Job:
             return
         if error is None:
             self.future.set_result(value)
-        elif isinstance(error, StopIteration):  # a future cannot carry it
-            self.future.set_exception(RuntimeError("the handler raised StopIteration"))
+        elif isinstance(error, _CONTROL):
+            self.future.set_exception(_told(error))
         else:
             self.future.set_exception(error)
 

@@ -10,11 +10,15 @@ given. Nothing is ever fetched. The library is loaded for those who use any of t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 from mcprelay.errors import DefinitionError
-from mcprelay.server.shape import JsonSchema, Misfit
+from mcprelay.server.shape import MOST, JsonSchema, Misfit
 from mcprelay.server.words import describe, expectation, hint, listed, place
+
+_GUESSED = 20
+"""For how many unknown keys it is guessed which one was meant."""
 
 
 class Validator:
@@ -40,8 +44,8 @@ class Validator:
         return self._validator.is_valid(value)
 
     def misfits(self, value: Any) -> list[Misfit]:
-        """Everything that the schema refuses, in the order of the schema."""
-        return list(self._told(self._validator.iter_errors(value)))
+        """What the schema refuses, in the order of the schema; no more than `MOST`."""
+        return list(islice(self._told(self._validator.iter_errors(value)), MOST))
 
     def _told(self, found: Iterable[Any]) -> Iterator[Misfit]:
         for error in found:
@@ -71,7 +75,7 @@ class Validator:
 
     def _unknown(self, path: tuple[Any, ...], error: Any) -> Iterator[Misfit]:
         known = list(self._parent(error).get("properties", {}))
-        return (unknown(name, known).under(path) for name in error.kind.unexpected)
+        return (misfit.under(path) for misfit in unknowns(error.kind.unexpected, known))
 
 
 def missing(name: str, expected: str) -> Misfit:
@@ -83,6 +87,13 @@ def unknown(name: str, known: Sequence[str]) -> Misfit:
     """A key that is not there to be set, with the one that was probably meant."""
     expected = f"one of {listed(known)}" if known else "nothing"
     return Misfit(f"there is no such argument; {hint(name, known)}", (name,), expected=expected)
+
+
+def unknowns(names: Iterable[str], known: Sequence[str]) -> list[Misfit]:
+    """Keys that are not there to be set. To guess which were meant takes its time, and is done for the first ones."""
+    names = list(islice(names, MOST))
+    plain = [Misfit("there is no such argument", (name,)) for name in names[_GUESSED:]]
+    return [unknown(name, known) for name in names[:_GUESSED]] + plain
 
 
 def _best(error: Any) -> Sequence[Any] | None:

@@ -80,15 +80,19 @@ def _with_limits(schema: dict[str, Any], keyword: str | None) -> str:
 def describe(value: Any) -> str:
     """A JSON value in a few words."""
     if isinstance(value, str):
-        shown = value if len(value) <= 60 else f"{value[:57]}…"
-        return f"the string {quoted(shown)}"
+        return f"the string {quoted(clipped(value))}"
     if isinstance(value, dict):
-        return f"an object with {listed(list(value))}" if value else "an empty object"
+        return f"an object with {listed([clipped(key) for key in value])}" if value else "an empty object"
     if isinstance(value, list):
         return f"an array of {len(value)}"
     if value is None or isinstance(value, bool):
         return str(msgspec.json.encode(value), "ascii")
     return f"the number {str(value)[:60]}"
+
+
+def clipped(text: str, most: int = 60) -> str:
+    """As much of a text as is needed to know it again: what came may be megabytes long."""
+    return text if len(text) <= most else f"{text[: most - 3]}…"
 
 
 def hint(name: str, known: Sequence[str]) -> str:

@@ -80,6 +80,10 @@ class Misfit(ValueError):
             yield from other.every()
 
 
+MOST = 500
+"""How many misfits are looked for in one value. Megabytes of them cost time, and tell no more."""
+
+
 def together(misfits: Sequence[Misfit]) -> Misfit:
     """Several misfits as one, none of them lost."""
     first, *others = misfits

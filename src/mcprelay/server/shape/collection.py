@@ -6,15 +6,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import msgspec
 
 from mcprelay.errors import DefinitionError
-from mcprelay.server.shape import JsonSchema, Misfit, Mode, Publisher, Reader, Shape, construct, together
+from mcprelay.server.shape import MOST, JsonSchema, Misfit, Mode, Publisher, Reader, Shape, construct, together
 from mcprelay.server.shape.scalar import ANYTHING, STRING
-from mcprelay.server.words import expectation, quoted
+from mcprelay.server.words import clipped, expectation, quoted
 
 
 class Array(Shape):
@@ -58,8 +59,8 @@ class Array(Shape):
     def explain(self, value: Any, mode: Mode) -> list[Misfit]:
         if not isinstance(value, list):
             return [self.unmet(value, mode)]
-        inside = [misfit.below(at) for at, item in enumerate(value) for misfit in self.item.explain(item, mode)]
-        return inside or super().explain(value, mode)
+        inside = (misfit.below(at) for at, item in enumerate(value) for misfit in self.item.explain(item, mode))
+        return list(islice(inside, MOST)) or super().explain(value, mode)
 
     def refusals(self, misfit: Misfit, value: Any, mode: Mode) -> list[Misfit]:
         return [misfit]
@@ -153,20 +154,20 @@ class Map(Shape):
     def explain(self, value: Any, mode: Mode) -> list[Misfit]:
         if not isinstance(value, dict):
             return [self.unmet(value, mode)]
-        inside = [misfit.below(key) for key, item in value.items() for misfit in self.value.explain(item, mode)]
-        keys = [misfit for key in value for misfit in self._explain_key(key, mode)]
-        return inside + keys or super().explain(value, mode)
+        inside = (misfit.below(key) for key, item in value.items() for misfit in self.value.explain(item, mode))
+        return [*islice(inside, MOST), *islice(self._explain_keys(value, mode), MOST)] or super().explain(value, mode)
 
-    def _explain_key(self, key: str, mode: Mode) -> list[Misfit]:
+    def _explain_keys(self, value: dict[str, Any], mode: Mode) -> Iterator[Misfit]:
         if self.key is STRING:
-            return []
-        try:
-            Map(self.key, ANYTHING, build=dict, python=(dict,)).read(msgspec.json.encode({key: None}), mode)
-        except Misfit as misfit:
-            expected = expectation(self._names(Publisher(mode)))
-            reason = misfit.reason if misfit.path else f"expected a key that is {expected}, got the key {quoted(key)}"
-            return [Misfit(reason, (key,), expected=expected)]
-        return []
+            return
+        bare = Map(self.key, ANYTHING, build=dict, python=(dict,))
+        expected = expectation(self._names(Publisher(mode)))
+        for key in value:
+            try:
+                bare.read(msgspec.json.encode({key: None}), mode)
+            except Misfit as misfit:
+                said = f"expected a key that is {expected}, got the key {quoted(clipped(key))}"
+                yield Misfit(misfit.reason if misfit.path else said, (key,), expected=expected)
 
     def refusals(self, misfit: Misfit, value: Any, mode: Mode) -> list[Misfit]:
         return [misfit]
@@ -199,6 +200,8 @@ def _each(lift: Callable[[Any], Any] | None, build: Callable[[list[Any]], Any] |
                     made.append(lift(value))
                 except Misfit as misfit:
                     misfits.append(misfit.below(at))
+                    if len(misfits) == MOST:
+                        break
             if misfits:
                 raise together(misfits)
             values = made
@@ -236,6 +239,8 @@ def _entries(
                 made[lift_key(key) if lift_key else key] = lift(value) if lift else value
             except Misfit as misfit:
                 misfits.append(misfit.below(str(key)))
+                if len(misfits) == MOST:
+                    break
         if misfits:
             raise together(misfits)
         return made if build is None else construct(build, made)

@@ -19,7 +19,7 @@ from msgspec import Raw
 
 from mcprelay.errors import DefinitionError
 from mcprelay.server.coercion import target_of
-from mcprelay.server.shape import EVERY_KIND, JsonSchema, Kind, Misfit, Mode, Publisher, Reader, Shape, together
+from mcprelay.server.shape import EVERY_KIND, MOST, JsonSchema, Kind, Misfit, Mode, Publisher, Reader, Shape, together
 from mcprelay.server.shape.finite import path_to_nonfinite
 from mcprelay.server.validator import Validator, unknown
 
@@ -107,7 +107,7 @@ class Foreign(Shape):
             return self._adapter.validate_json(data, strict=self._strict or None, **self._options)
         except self._error as error:
             details = error.errors(include_url=False, include_context=False)
-            raise together([self._misfit(detail) for detail in details]) from error
+            raise together([self._misfit(detail) for detail in details[:MOST]]) from error
 
     def _misfit(self, detail: Any) -> Misfit:
         path = tuple(detail["loc"])
@@ -180,13 +180,15 @@ def _pydantic(annotation: Any) -> Any:
 
 
 def _is_closed(annotation: Any) -> bool:
-    """Whether a model leaves it to us what becomes of unknown keys, and this pydantic can refuse them when it reads."""
+    """Whether unknown keys are ours to refuse in a model and those inside it, and this pydantic can do so."""
     import inspect
 
     from pydantic import TypeAdapter
 
     config = getattr(annotation, "model_config", None) or getattr(annotation, "__pydantic_config__", None) or {}
-    return "extra" not in config and "extra" in inspect.signature(TypeAdapter.validate_json).parameters
+    return (
+        config.get("extra", "forbid") == "forbid" and "extra" in inspect.signature(TypeAdapter.validate_json).parameters
+    )
 
 
 def _has_open_objects(node: Any) -> bool:

@@ -23,6 +23,7 @@ from mcprelay.server.shape.record import Record
 from mcprelay.server.shape.scalar import ANYTHING, INTEGER, NUMBER, STRING
 from mcprelay.server.shape.union import OneOf
 from mcprelay.server.validator import Validator
+from mcprelay.server.words import clipped
 
 REMARKS = frozenset({
     "title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "$comment",
@@ -151,7 +152,7 @@ class Noted(Shape):
             made = value if lift is None else lift(value)
             for test, expected in checks:
                 if not _passes(test, made):
-                    raise Misfit(f"expected {expected}, got {made!r}")
+                    raise Misfit(f"expected {expected}, got {clipped(repr(made))}")
             return made
 
         return lift_and_check

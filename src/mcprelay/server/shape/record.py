@@ -13,14 +13,26 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import NODEFAULT, Raw, Struct
 
-from mcprelay.server.shape import REFUSALS, JsonSchema, Misfit, Mode, Publisher, Reader, Shape, construct, together
+from mcprelay.server.shape import (
+    MOST,
+    REFUSALS,
+    JsonSchema,
+    Misfit,
+    Mode,
+    Publisher,
+    Reader,
+    Shape,
+    construct,
+    together,
+)
 from mcprelay.server.shape.default import is_taken, plain_json
-from mcprelay.server.validator import missing, unknown
+from mcprelay.server.validator import missing, unknowns
 from mcprelay.server.words import describe, expectation, quoted
 
 ABSENT: Any = object()
@@ -250,10 +262,11 @@ class Record(Shape):
         )
         others = [key for key in value if key not in known]
         if self.extra is None:
-            return [unknown(key, known) for key in others]
-        reserved = [unknown(key, known) for key in others if key in self.reserved]
+            return unknowns(others, known)
+        reserved = unknowns([key for key in others if key in self.reserved], known)
         free = [key for key in others if key not in self.reserved]
-        return reserved + [misfit.below(key) for key in free for misfit in self.extra.explain(value[key], mode)]
+        free_ones = (misfit.below(key) for key in free for misfit in self.extra.explain(value[key], mode))
+        return reserved + list(islice(free_ones, MOST))
 
     @property
     def _names(self) -> set[str]:

@@ -31,6 +31,7 @@ from typing import Annotated, Any
 import msgspec
 
 from mcprelay.server.shape import JsonSchema, Kind, Misfit, Mode, Publisher, Reader, Shape
+from mcprelay.server.words import clipped
 
 _TIME = r"^([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d+)?)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)?$"
 _DURATION = r"^-?P(?!$)(\d+D)?(T(?=\d)(\d+H)?(\d+M)?(\d+(\.\d+)?S)?)?$"
@@ -90,21 +91,21 @@ def _read_datetime(text: str) -> dt.datetime:
     try:
         return msgspec.convert(text, dt.datetime)
     except msgspec.ValidationError:
-        raise Misfit(f"expected a date and time such as 1999-12-31T09:30:00Z, got {text!r}") from None
+        raise Misfit(f"expected a date and time such as 1999-12-31T09:30:00Z, got {clipped(text)!r}") from None
 
 
 def _read_time(text: str) -> dt.time:
     try:
         return dt.time.fromisoformat(text)
     except ValueError:
-        raise Misfit(f"expected a time such as 09:30:00, got {text!r}") from None
+        raise Misfit(f"expected a time such as 09:30:00, got {clipped(text)!r}") from None
 
 
 def _read_date(text: str) -> dt.date:
     try:
         return dt.date.fromisoformat(text)
     except ValueError:
-        raise Misfit(f"expected a date such as 1999-12-31, got {text!r}") from None
+        raise Misfit(f"expected a date such as 1999-12-31, got {clipped(text)!r}") from None
 
 
 def _read_duration(text: str) -> dt.timedelta:
@@ -115,11 +116,12 @@ def _read_duration(text: str) -> dt.timedelta:
         else {}
     )
     if not found or not parts:
-        raise Misfit(f"expected a duration in weeks, days, hours, minutes and seconds such as P1DT2H30M, got {text!r}")
+        expected = "a duration in weeks, days, hours, minutes and seconds such as P1DT2H30M"
+        raise Misfit(f"expected {expected}, got {clipped(text)!r}")
     try:
         length = dt.timedelta(**parts)
     except OverflowError:
-        raise Misfit(f"the duration {text!r} is too long") from None
+        raise Misfit(f"the duration {clipped(text)!r} is too long") from None
     return -length if found["sign"] == "-" else length
 
 
@@ -127,12 +129,12 @@ def _read_uuid(text: str) -> uuid.UUID:
     try:
         return uuid.UUID(text)
     except ValueError:
-        raise Misfit(f"expected a UUID, got {text!r}") from None
+        raise Misfit(f"expected a UUID, got {clipped(text)!r}") from None
 
 
 def _finite(value: Decimal) -> Decimal:
     if not value.is_finite():
-        raise Misfit(f"expected a finite number, got {str(value)!r}")
+        raise Misfit(f"expected a finite number, got {clipped(str(value))!r}")
     return value
 
 
@@ -150,7 +152,7 @@ def _parsed_by(build: Callable[[str], Any], what: str) -> Callable[[str], Any]:
         try:
             return build(text)
         except Exception as error:
-            raise Misfit(f"expected {what}, got {text!r} ({error})") from error
+            raise Misfit(f"expected {what}, got {clipped(text)!r} ({clipped(str(error), 120)})") from error
 
     return parse
 

@@ -1,0 +1,106 @@
+"""What is said of a handler where it is registered is looked at there, and not when a client asks for the list."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from typing import Annotated, Any
+
+import pytest
+
+from mcprelay import Client, Complete, ConfigurationError, DefinitionError, Depends, Schema, Server, define, tool
+
+
+def f() -> str:
+    return ""
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"icons": ["x.png"]}, r"icons= of a tool is a list of Icon\(src=…\), and not \['x\.png'\]"),
+        ({"meta": [1]}, "meta= of a tool is a dict that JSON can say"),
+        ({"meta": {"a": object()}}, "meta= of a tool is a dict that JSON can say"),
+        ({"tags": "abc"}, "tags= of a tool is a list of words, and not 'abc'"),
+        ({"tags": [1]}, "tags= of a tool is a list of words"),
+        ({"requires": "admin"}, "requires= of a tool is a list of scopes, and not 'admin'"),
+        ({"visible": True}, "visible= of a tool is a function of the principal"),
+        ({"read_only": "yes"}, "read_only= of a tool is True or False"),
+        ({"output_schema": "{}"}, "output_schema= of a tool is a JSON Schema, a dict"),
+        ({"schema": {"minimum": 1}}, r"schema= of a tool is a Schema\(…\)"),
+        ({"title": 5}, "title= of a tool is a string"),
+        ({"name": ""}, "name= of a tool is a string that is not empty"),
+    ],
+)
+@pytest.mark.parametrize(
+    "register", [lambda **k: Server("s").tool(**k)(f), lambda **k: Server("s").add_tool(f, **k), tool]
+)
+def test_an_option_of_another_kind_is_refused_in_words(register: Callable[..., Any], options: Any, said: str):
+    with pytest.raises(DefinitionError, match=said):
+        register(**options)
+
+
+@pytest.mark.parametrize(
+    "options", [{"size": "1"}, {"annotations": {"priority": 1}}, {"ttl_ms": -1}, {"cache_scope": "all"}, {"match": 5}]
+)
+def test_so_are_those_of_resources(options: Any):
+    with pytest.raises(DefinitionError, match=rf"{next(iter(options))}= of a resource is "):
+        Server("s").add_resource("a://b", f, **options)
+
+
+def test_what_is_said_of_the_handler_of_a_contract_too():
+    with pytest.raises(DefinitionError, match="requires= of a tool is a list of scopes"):
+        Server("s").handle(define("t", input=dict[str, int], output=str), lambda _: "", requires="admin")
+
+
+class Foreign:
+    """Stands for the class of another framework."""
+
+    def __init__(self, function: Any) -> None: ...
+
+
+Foreign.__name__, Foreign.__module__ = "Depends", "fastapi.params"
+
+
+@pytest.mark.parametrize("mark", [Depends(f), Schema(min_length=1), Complete(["a"]), Foreign(f)])
+def test_a_mark_in_the_place_of_a_default_is_refused_with_the_way_to_write_it(mark: Any):
+    def handler(x: str = mark) -> str:
+        return x
+
+    with pytest.raises(DefinitionError, match=r"its default is a (\w+)\(…\), .* write x: Annotated\[…, \1\(…\)\]"):
+        Server("s").tool(handler)
+
+
+def test_the_depends_of_another_framework_is_no_argument():
+    def handler(x: Any) -> str:
+        return x
+
+    handler.__annotations__["x"] = Annotated[str, Foreign(f)]
+    with pytest.raises(
+        DefinitionError, match="the Depends of fastapi means nothing here: import Depends from mcprelay"
+    ):
+        Server("s").tool(handler)
+
+
+async def failing(_: Server) -> AsyncIterator[None]:
+    raise OSError("the database is down")
+    yield
+
+
+async def test_a_lifespan_that_fails_is_raised_to_whoever_serves():
+    server = Server("s", lifespan=failing)
+    with pytest.raises(OSError, match="the database is down"):
+        async with server.serve("http", port=0):
+            pass
+
+
+async def test_a_lifespan_that_fails_in_process_is_in_the_log(caplog: pytest.LogCaptureFixture):
+    with contextlib.suppress(Exception):
+        async with Client(Server("s", lifespan=failing)):
+            pass
+    assert any("the database is down" in str(record.exc_info) for record in caplog.records)
+
+
+async def test_run_inside_a_running_loop_says_what_to_do_instead():
+    with pytest.raises(ConfigurationError, match=r"say `await server\.serve\(…\)` instead"):
+        Server("s").run("http", port=0)
