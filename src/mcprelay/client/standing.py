@@ -15,7 +15,7 @@ from msgspec import UNSET
 from mcprelay.client import failure
 from mcprelay.client.courier import Refusal
 from mcprelay.client.progress import logger
-from mcprelay.client.stream import RETRY_MS, RETRY_MS_MOST
+from mcprelay.client.stream import RETRY_MS
 from mcprelay.core.dialer import Kind, kind_of
 from mcprelay.errors import CallFailed, HttpError
 from mcprelay.wire import jsonrpc, sse
@@ -28,6 +28,8 @@ _FOR_THE_MOMENT = frozenset({408, 425, 429, 500, 502, 503, 504})
 """Statuses that say nothing of whether there is such a stream."""
 _NOT_AFTER_THAT = frozenset({400, 404, 410, 422})
 """Statuses by which a server may refuse to resume a stream that it would begin."""
+_PAUSE_MS_MOST = 60_000
+"""How long waits grow by themselves."""
 
 
 class _Ear:
@@ -64,7 +66,7 @@ class _Ear:
                         self.hear(event.data)
         finally:
             self.last = parser.last_event_id or self.last
-            self.retry = self.retry if parser.retry is None else min(parser.retry, RETRY_MS_MOST)
+            self.retry = self.retry if parser.retry is None else parser.retry
 
     def _opened(self) -> None:
         self.failed = 0
@@ -105,8 +107,8 @@ class _Ear:
             self.web.deafened(failure.deaf(reason))
 
     def pause(self) -> float:
-        """Seconds to wait before it is opened again: longer each time that nothing came."""
-        return float(min(self.retry * 2 ** min(self.fruitless, 6), RETRY_MS_MOST)) / 1000
+        """Seconds to wait before it is opened again: longer each time that nothing came, never less than it asked."""
+        return max(self.retry, min(self.retry * 2 ** min(self.fruitless, 6), _PAUSE_MS_MOST)) / 1000
 
 
 async def stand(web: Web, *, renewed: bool = False) -> None:

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 RETRY_MS = 1000
 """How long to wait before a stream is resumed when the server names no time."""
-RETRY_MS_MOST = 60_000
-"""The longest such time that a server may name."""
 
 
 class Reading:
@@ -197,8 +195,7 @@ class Reading:
         if self._fruitless > self._web.settings.resumptions:
             limit = f"resumptions={self._web.settings.resumptions}"
             raise failure.lost(self._call, Evidence.MAYBE_SENT, f"the stream was resumed without anything new: {limit}")
-        wait = RETRY_MS if self._retry is None else min(self._retry, RETRY_MS_MOST)
-        await asyncio.sleep(wait / 1000)
+        await asyncio.sleep((RETRY_MS if self._retry is None else self._retry) / 1000)
 
     async def _resume(self) -> Raw | Refusal | None:
         web = self._web
