@@ -13,7 +13,7 @@ from msgspec import UNSET, Struct
 from mcprelay.client import failure
 from mcprelay.client.misuse import variables
 from mcprelay.core.dialer import error_in, field_fault
-from mcprelay.errors import ConfigurationError, ConnectionLost, LimitExceeded, NotSent
+from mcprelay.errors import ConfigurationError, ConnectionLost, Evidence, LimitExceeded, MCPRelayError, NotSent
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -105,14 +105,11 @@ class Courier:
                     if 200 <= status < 300:
                         return await receive(reply)
                     refusal = await _refusal(reply)
-            except NotSent as error:
-                raise failure.unconnected(call, str(error)) from error
-            except ConnectionLost as error:
-                if error.method is not None:
+            except Exception as error:
+                failed = _failed(call, request, error)
+                if failed is error:
                     raise
-                raise failure.lost(call, request.evidence, str(error)) from error
-            except LimitExceeded as error:
-                raise failure.too_long(call, error.limit, error.allowed) from error
+                raise failed from error
             if credentials is None or status not in (401, 403):
                 return refusal
             attempt += 1
@@ -141,6 +138,20 @@ class Courier:
         return checked(await fields if inspect.isawaitable(fields) else fields)
 
 
+def _failed(call: Call | None, request: Request, error: Exception) -> Exception:
+    """What a sender raised, as the failure of a call; what is one already stays as it is."""
+    if isinstance(error, NotSent):
+        return failure.unconnected(call, str(error))
+    if isinstance(error, ConnectionLost):
+        return error if error.method is not None else failure.lost(call, request.evidence, str(error))
+    if isinstance(error, LimitExceeded):
+        return failure.too_long(call, error.limit, error.allowed)
+    if isinstance(error, MCPRelayError):
+        return error
+    request.evidence = Evidence.MAYBE_SENT  # a sender may be anybody's, and what it did before is not known
+    return failure.lost(call, request.evidence, f"the HTTP client failed ({error!r})")
+
+
 async def _refusal(reply: Reply) -> Refusal:
     try:
         body = await reply.read(REFUSAL_BYTES)
@@ -151,12 +162,14 @@ async def _refusal(reply: Reply) -> Refusal:
     return Refusal(reply.status, reply.headers, body, error, envelope is not None and envelope.id is UNSET)
 
 
-def checked(fields: Mapping[str, str]) -> list[tuple[str, str]]:
+def checked(fields: Mapping[str, str] | None) -> list[tuple[str, str]]:
     """A user's headers, ready to send.
 
     Raises:
         ConfigurationError: One of them is the protocol's own, or cannot be sent.
     """
+    if fields is None:
+        raise ConfigurationError("headers: the function gave None in place of a mapping")
     variables("headers", fields)
     for name, value in fields.items():
         fault = field_fault(name, value)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import UNSET
 
+from mcprelay.client.retry import asked_to_wait
 from mcprelay.errors import (
     AuthorizationRequired,
     CallFailed,
@@ -189,7 +190,7 @@ def _advised(status: int, headers: Mapping[str, str]) -> str:
     if status in _REDIRECTS:
         where = shown(headers.get("location", "(none given)"))
         return f"; redirects are not followed: use the address {where} if you trust it"
-    if status in (429, 503) and "retry-after" in headers:
+    if status in (429, 503) and asked_to_wait(headers) is not None:
         return f"; it says Retry-After: {told(headers['retry-after'], most=40)}, so try again then"
     advice = _ADVICE_FOR.get(status)
     return "" if advice is None else f"; {advice}"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import logging
 import os
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
     from mcprelay.revisions import Revision
+
+T = TypeVar("T")
 
 logger = logging.getLogger("mcprelay.client")
 
@@ -134,7 +136,8 @@ def _decoded(decode: Callable[[Any], Any], params: Any) -> Any:
 def _elicitor(ask: OnElicit) -> Callable[[Any], Awaitable[Any]]:
     async def answer(params: Any) -> ElicitResult:
         question = _decoded(_decode_elicitation, params)
-        return _elicited(question, await _resolved(ask(question)))
+        given = await _resolved(ask(question))
+        return _fitting("on_elicit", lambda: _elicited(question, given))
 
     return answer
 
@@ -144,16 +147,30 @@ def _sampler(sample: OnSample) -> Callable[[Any], Awaitable[Any]]:
         question = _decoded(_decode_sampling, params)
         if wrong := flaw(question.messages):
             raise ProtocolError(jsonrpc.INVALID_PARAMS, f"Invalid params: {wrong}")
-        return _sampled(await _resolved(sample(question)))
+        given = await _resolved(sample(question))
+        return _fitting("on_sample", lambda: _sampled(given))
 
     return answer
 
 
 def _lister(roots: OnRoots) -> Callable[[Any], Awaitable[Any]]:
     async def answer(_: Any) -> ListRootsResult:
-        return _rooted(await _resolved(roots()) if callable(roots) else roots)
+        given = await _resolved(roots()) if callable(roots) else roots
+        return _fitting("on_roots", lambda: _rooted(given))
 
     return answer
+
+
+def _fitting(handler: str, shape: Callable[[], T]) -> T:
+    """What a handler answered, as a result.
+
+    Raises:
+        ConfigurationError: It does not fit the question.
+    """
+    try:
+        return shape()
+    except (ValueError, TypeError) as error:
+        raise ConfigurationError(f"what {handler} answered does not fit: {error}") from error
 
 
 def shaped(request: InputRequest, value: Any) -> Any:

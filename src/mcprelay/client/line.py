@@ -7,6 +7,7 @@ and can be withdrawn for as long as it is there; that is what makes `NOT_SENT` e
 from __future__ import annotations
 
 import asyncio
+import signal
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from msgspec import Raw
 from mcprelay.client import failure, greeting
 from mcprelay.client.call import Call
 from mcprelay.client.link import Link
+from mcprelay.client.misuse import told_value
 from mcprelay.core.peer import Garbled, Lost, Refused, Rejected, Replied
 from mcprelay.errors import CallFailed, Evidence, LimitExceeded, NotSent
 from mcprelay.revisions import Era
@@ -262,12 +264,15 @@ class Line(Link):
     async def _read(self) -> None:
         while True:
             try:
-                data = await self.channel.receive()
+                data: Any = await self.channel.receive()
             except LimitExceeded as error:
                 self._oversized(error)
                 continue
             except Exception as error:  # noqa: BLE001 - a channel may be anybody's, and any failure breaks it
                 self._reason = f"the channel broke while receiving ({error!r})"
+                break
+            if not isinstance(data, bytes):
+                self._reason = f"the channel broke while receiving (a message is bytes, and not {told_value(data)})"
                 break
             if not data:
                 self._reason = self._ending()
@@ -334,7 +339,9 @@ class Line(Link):
 
     def _ending(self) -> str:
         code = getattr(self.channel, "exit_code", None)
-        return "the server closed the connection" if code is None else f"the server's process exited with code {code}"
+        if code is None:
+            return "the server closed the connection"
+        return f"the server's process {_exited(code)}"
 
     def process(self) -> dict[str, Any]:
         """What is known of the server's process, where there is one."""
@@ -381,3 +388,13 @@ class Line(Link):
         self._settle_all()
         await self.stop()
         await self.channel.aclose()
+
+
+def _exited(code: int) -> str:
+    """How a process ended: by itself, or by a signal, which its exit code is the negative of."""
+    if code >= 0:
+        return f"exited with code {code}"
+    try:
+        return f"was ended by the signal {signal.Signals(-code).name}"
+    except ValueError:
+        return f"was ended by the signal {-code}"

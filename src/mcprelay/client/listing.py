@@ -95,8 +95,6 @@ class Page(Struct, rename="camel"):
     resource_templates: list[Raw] = []
     prompts: list[Raw] = []
     next_cursor: Any = None
-    ttl_ms: Any = None
-    cache_scope: Any = None
 
 
 _decode_page = msgspec.json.Decoder(Page).decode
