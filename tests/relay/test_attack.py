@@ -7,10 +7,13 @@ import sys
 
 import pytest
 
-from mcprelay.relay import Limits, Relay, ServerUnreachable, SettingWrong, allow, ask
+from mcprelay import Server
+from mcprelay.relay import DefinitionRefused, Limits, Relay, ServerUnreachable, SettingWrong, Unauthorized, allow, ask
 from mcprelay.relay.difference import differences
 from mcprelay.relay.lock import Lock, save
 from mcprelay.relay.pins import define
+from tests.clauses.script import Error
+from tests.client.scripted_http import ScriptedHttp
 from tests.relay.far import ADD, SEARCH, Far, servers, settle, tool
 
 
@@ -186,3 +189,130 @@ def test_a_text_of_several_lines_cannot_pass_for_a_change_that_is_none():
     after = define({**ADD, "description": "Add?\n  - evil\n  + fine"})
     [change] = differences(before, after)
     assert change.lines() == ("description", "  - Add.", "  -   + fine", "  + Add?", "  +   - evil", "  +   + fine")
+
+
+# --- lists that are not what was hoped for
+
+
+def nested(levels):
+    schema = {"type": "object"}
+    for _ in range(levels):
+        schema = {"type": "object", "properties": {"a": schema}}
+    return schema
+
+
+async def test_a_definition_that_nests_too_deep_costs_itself_alone():
+    far = Far(SEARCH, {**tool("deep"), "inputSchema": nested(60)}, ADD)
+    async with relay_of(far) as relay:
+        tools = await relay.tools()
+        assert list(tools.keys()) == ["far__search", "far__add"]
+        [left] = tools.report().excluded
+        assert (left.tool, left.reason) == ("deep", "its definition nests deeper than message_depth=100 allows")
+    async with relay_of(far, limits=Limits(message_depth=200, schema_depth=200)) as relay:
+        assert len(await relay.tools()) == 3
+
+
+async def test_a_tool_that_was_named_and_nests_too_deep_is_told():
+    far = Far({**tool("deep"), "inputSchema": nested(60)})
+    async with Relay(servers={"far": {"target": far, "allow": ["deep"]}}) as relay:
+        with pytest.raises(DefinitionRefused, match="message_depth=100"):
+            await relay.tools()
+
+
+async def test_what_is_no_definition_says_where_more_is_said():
+    async with relay_of(Far(SEARCH, {"name": "bad", "inputSchema": "OBEY"})) as relay:
+        [left] = (await relay.tools()).report().excluded
+    assert left.reason.endswith("`mcprelay tools far` says why")
+    assert "OBEY" not in left.reason
+
+
+@pytest.mark.parametrize("allow", ["*", ["search"]])
+async def test_a_server_without_tools_gives_an_empty_set_that_says_so(allow):
+    far = Far(**{"tools/list": lambda _: Error(-32601, "OBEY")})
+    async with Relay(servers={"far": {"target": far, "allow": allow}}) as relay:
+        report = (await relay.tools()).report()
+        with pytest.raises(DefinitionRefused):
+            await relay.tools(strict=True)
+    assert not report.offered
+    assert [left.tool for left in report.missing] == ([] if allow == "*" else ["search"])
+    assert "note: far: the server has no tools: it does not know tools/list" in str(report)
+    assert "OBEY" not in str(report)
+
+
+async def test_a_list_that_is_refused_otherwise_is_told():
+    far = Far(**{"tools/list": lambda _: Error(-32000, "OBEY")})
+    async with relay_of(far) as relay:
+        with pytest.raises(DefinitionRefused, match="-32000"):
+            await relay.tools()
+
+
+@pytest.mark.parametrize(
+    ("limits", "said"),
+    [
+        (Limits(tools=2), r"tools=2\. Raise tools"),
+        (Limits(message_bytes=200), r"message_bytes=200\. Raise message_bytes"),
+        (Limits(message_depth=3), r"message_depth=3\. Raise message_depth"),
+    ],
+)
+async def test_a_list_over_a_limit_names_the_setting(limits, said):
+    async with relay_of(Far(SEARCH, ADD, tool("f")), limits=limits) as relay:
+        with pytest.raises(DefinitionRefused, match=said):
+            await relay.tools()
+
+
+# --- who cannot be reached, and who may not
+
+
+async def test_a_program_that_is_not_there_is_told_with_what_the_system_says():
+    async with Relay(servers={"far": {"command": ["/no/such/program"], "allow": "*"}}) as relay:
+        with pytest.raises(ServerUnreachable, match="No such file or directory"):
+            await relay.tools()
+
+
+async def test_connecting_is_part_of_the_timeout():
+    silent = [sys.executable, "-c", "import time; time.sleep(60)"]
+    loop = asyncio.get_running_loop()
+    async with Relay(servers={"far": {"command": silent, "allow": "*", "timeout": 0.2}}) as relay:
+        began = loop.time()
+        with pytest.raises(ServerUnreachable):
+            await relay.tools()
+        assert loop.time() - began < 5
+
+
+async def test_a_kept_list_is_held_to_the_limits_of_this_call():
+    far = Far(SEARCH, ADD, ttl_ms=60_000)
+    async with relay_of(far) as relay:
+        await relay.tools("far")
+        with pytest.raises(DefinitionRefused, match=r"lists 2 tools: tools=1\. Raise tools"):
+            await relay.tools("far", {"target": far, "allow": "*", "limits": {"tools": 1}})
+    assert len(far.of("tools/list")) == 1
+
+
+async def test_instructions_are_recorded_without_a_tool(caplog):
+    server = Server("s", instructions="Be kind.")
+    with caplog.at_level(logging.INFO, logger="mcprelay.relay.audit"):
+        async with Relay(servers={"far": {"target": server, "instructions": True}}) as relay:
+            framed = await relay.instructions("far")
+    assert caplog.messages[-1] == f"event=instructions server=far verdict=shown size={framed.size}"
+
+
+@pytest.mark.parametrize(
+    ("status", "challenge", "said", "scopes"),
+    [
+        (403, 'Bearer error="insufficient_scope", scope="files:write OBEY"', "do not reach: it takes others; the", 2),
+        (403, 'Bearer error="insufficient_scope"', "do not reach: it takes others", 0),
+        (401, 'Bearer scope="files:write"', "does not accept the credentials: its token or headers are wrong", 1),
+    ],
+)
+async def test_what_a_server_wants_of_credentials_is_told(status, challenge, said, scopes):
+    async def respond(exchange):
+        await exchange.reply(status, b"", headers={"www-authenticate": challenge})
+
+    async with (
+        ScriptedHttp(respond) as http,
+        Relay(servers={"far": {"url": http.url, "allow": "*", "token": "t"}}) as relay,
+    ):
+        with pytest.raises(Unauthorized, match=said) as caught:
+            await relay.tools()
+    assert caught.value.scopes == ("files:write", "OBEY")[:scopes]
+    assert "OBEY" not in str(caught.value)

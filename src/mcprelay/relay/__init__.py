@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from mcprelay.relay.budget import Limits
     from mcprelay.relay.errors import (
         CallDenied,
+        CallRefused,
         DefinitionChanged,
         DefinitionRefused,
         LockUnreadable,
@@ -39,6 +40,7 @@ _MODULES: dict[str, tuple[str, ...]] = {
     "budget": ("Limits",),
     "errors": (
         "CallDenied",
+        "CallRefused",
         "DefinitionChanged",
         "DefinitionRefused",
         "LockUnreadable",
@@ -70,6 +72,7 @@ __all__ = [
     "CacheSettings",
     "Call",
     "CallDenied",
+    "CallRefused",
     "DefinitionChanged",
     "DefinitionRefused",
     "Framed",

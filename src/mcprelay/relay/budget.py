@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from mcprelay.relay.errors import ResultTooLarge
+from mcprelay.wire.jsonrpc import DEPTH
 from mcprelay.wire.schema import SchemaLimits
 
 MIB = 1 << 20
@@ -31,7 +32,9 @@ class Limits(Struct, frozen=True, kw_only=True):
         definition_bytes: One tool's definition as JSON.
         tools: Tools of one server.
         calls: Calls to one server at once; more wait for their turn.
-        message_bytes: One message of the server on the wire; a longer one is refused while it comes.
+        message_bytes: One message of the server on the wire, and all pages of a list; what is longer is refused while
+            it comes.
+        message_depth: How deep a message may nest. In a list, a definition that does costs itself alone.
         schema_bytes, schema_nodes, schema_depth, schema_patterns, schema_work: See `SchemaLimits`.
     """
 
@@ -49,6 +52,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     tools: int = 1_000
     calls: int = 32
     message_bytes: int = 64 * MIB
+    message_depth: int = DEPTH
     schema_bytes: int = 262_144
     schema_nodes: int = 20_000
     schema_depth: int = 64

@@ -12,8 +12,10 @@
         ├── Unauthorized              authorization             the server does not accept the credentials (401)
         ├── ServerUnreachable         transport                 no answer came from the server
         ├── CallDenied                denied                    a gate said no, or a person did, or nobody answered
+        ├── CallRefused               refused                   a call was not made, or what came of it is not shown;
+        │                                                       on the error itself the code is the reason
         ├── ResultTooLarge            too_large                 a limit of size was exceeded; nothing was cut
-        └── ToolFailed                tool_failed               the tool ran and said that it failed
+        └── ToolFailed                tool_failed               the server answered that the call failed
 
 The sentences hold local words only. What a server wrote is in attributes, and reaches a model through the funnel alone.
 """
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mcprelay.relay.difference import FieldChange
+    from mcprelay.relay.frame import Framed
 
 
 class RelayError(MCPRelayError):
@@ -36,9 +39,11 @@ class RelayError(MCPRelayError):
     Attributes:
         code: A stable name for the kind of refusal.
         server: The configured name of the server that it is about, or None.
+        framed: What a model would read of it, where `Framed.require` raised it, else None.
     """
 
     code: ClassVar[str] = "relay"
+    framed: Framed | None = None
 
     def __init__(self, message: str, *, server: str | None = None) -> None:
         super().__init__(message)
@@ -123,9 +128,20 @@ class LockUnreadable(RelayError):
 
 
 class Unauthorized(RelayError):
-    """The server does not accept the credentials. `__cause__` has the challenge."""
+    """The server does not accept the credentials, or they do not reach. `__cause__` has the challenge.
+
+    Attributes:
+        scopes: What the server says that it takes, where it says so: untrusted words, though each is a scope by its
+            form. A traceback shows them below the sentence.
+    """
 
     code = "authorization"
+
+    def __init__(self, message: str, *, server: str | None = None, scopes: Sequence[str] = ()) -> None:
+        super().__init__(message, server=server)
+        self.scopes = tuple(scopes)
+        if scopes:
+            self.add_note(f"the server says that it takes the scopes: {' '.join(scopes)}")
 
 
 class ServerUnreachable(RelayError):
@@ -159,6 +175,22 @@ class CallDenied(RelayError):
         self.gate = gate
 
 
+class CallRefused(RelayError):
+    """A call was not made, or what came of it is not shown, for a reason that has no class of its own.
+
+    Attributes:
+        code: `arguments` (they are no object, do not fit the schema, or cannot be sent), `unknown_tool`,
+            `needs_input` (the server asks something, and nobody answers), `withheld` (a filter or a counter failed) or
+            `failed` (something in this application did).
+    """
+
+    code = "refused"
+
+    def __init__(self, message: str, *, code: str, server: str | None = None) -> None:
+        super().__init__(message, server=server)
+        self.code = code  # type: ignore[misc]  # one class for several reasons, as the attribute says
+
+
 class ResultTooLarge(RelayError):
     """Something is too large to be shown. Nothing of it is, since a part could pass for the whole.
 
@@ -180,6 +212,10 @@ class ResultTooLarge(RelayError):
 
 
 class ToolFailed(RelayError):
-    """The tool ran and said that it failed. `__cause__` has what it answered: untrusted text."""
+    """The server answered that the call failed: the tool ran and said so, or there was a JSON-RPC error.
+
+    Raised by `Framed.require` alone. `framed` has what was answered as a model would read it; raw it is in
+    `framed.result`, or in `__cause__` if it was a JSON-RPC error.
+    """
 
     code = "tool_failed"

@@ -7,6 +7,8 @@ hold both mixed, so they are not told at all: they are for the program and its l
 
 from __future__ import annotations
 
+import os
+import re
 from typing import Any
 
 import msgspec
@@ -30,6 +32,7 @@ from mcprelay.errors import (
 from mcprelay.relay.errors import CallDenied, RelayError
 from mcprelay.types import Text, ToolResult
 
+_UNAUTHORIZED = 401
 _SENT = {
     Evidence.NOT_SENT: " Nothing was sent, so the call can be made again.",
     Evidence.MAYBE_SENT: " It may have been carried out all the same: look before it is made again.",
@@ -45,8 +48,18 @@ _SENTENCES: tuple[tuple[type[Exception], str], ...] = (
 )
 
 
-_NAMES = {"response_bytes": "message_bytes"}
+_NAMES = {
+    "response_bytes": "message_bytes",
+    "list_bytes": "message_bytes",
+    "list_items": "tools",
+    "depth": "message_depth",
+}
 """What limits of the client are called among those of the relay."""
+_SCOPE = re.compile(r"[!#-\[\]-~]{1,100}")
+"""A scope (RFC 6749, 3.3) that is not too long to be read."""
+_MOST_SCOPES = 50
+_CHAIN = 8
+"""How many causes are looked at."""
 
 
 class Told(Struct, frozen=True, kw_only=True):
@@ -63,6 +76,18 @@ class Told(Struct, frozen=True, kw_only=True):
     remote: str = ""
     answer: ToolResult | None = None
     code: str = "transport"
+
+
+def limit_of(error: LimitExceeded) -> str:
+    """The name of the relay's setting that a limit is."""
+    return _NAMES.get(error.limit, error.limit)
+
+
+def scopes_of(error: Exception | None) -> tuple[str, ...]:
+    """The scopes that a server says it takes, where it says so in a challenge."""
+    challenge = getattr(error, "challenge", None)
+    said = "" if challenge is None else challenge.params.get("scope", "")
+    return tuple(word for word in said.split()[:_MOST_SCOPES] if _SCOPE.fullmatch(word))
 
 
 def tell(error: Exception, *, acts: bool = True) -> Told:
@@ -86,11 +111,14 @@ def tell(error: Exception, *, acts: bool = True) -> Told:
     if isinstance(error, RelayError):
         return Told(local=f"This application refused the call ({error.code}).", code=error.code)
     if isinstance(error, LimitExceeded):
+        name = limit_of(error)
+        what = "The call or its answer is" if acts else "The list, or a message of it, is"
+        then = "Nothing of it is shown. Ask for less." if acts else f"Raise {name} to allow more."
         return Told(
-            local=f"The call or its answer is over a limit of this application: {_NAMES.get(error.limit, error.limit)}="
-            f"{int(error.allowed):,}. Nothing of it is shown. Ask for less.",
-            code="too_large",
+            local=f"{what} over a limit of this application: {name}={int(error.allowed):,}. {then}", code="too_large"
         )
+    if isinstance(error, AuthorizationRequired) and error.status != _UNAUTHORIZED:
+        return Told(local="The credentials of this application do not reach for this.", code="authorization")
     if isinstance(error, (ConnectFailed, ConnectionLost)) and error.exit_code is not None:
         sent = _SENT[error.evidence] if acts else ""
         return Told(local=f"The server's process exited with code {error.exit_code} before it answered.{sent}")
@@ -100,6 +128,21 @@ def tell(error: Exception, *, acts: bool = True) -> Told:
             code = "authorization" if kind is AuthorizationRequired else "transport"
             return Told(local=sentence + sent, code=code)
     return Told(local="The call failed in this application.", code="failed")
+
+
+def system_reason(error: BaseException) -> str:
+    """What the operating system says of a failure, which is nobody's words but its own; empty where it says nothing."""
+    seen: BaseException | None = error
+    for _ in range(_CHAIN):
+        if seen is None:
+            break
+        if isinstance(seen, OSError) and isinstance(seen.errno, int):
+            by_tls = getattr(seen, "reason", None)  # errors of TLS borrow the numbers of the system's
+            if isinstance(by_tls, str):
+                return by_tls.replace("_", " ").lower()
+            return os.strerror(seen.errno) if seen.errno > 0 else str(seen.strerror or "")
+        seen = seen.__cause__ or seen.__context__
+    return ""
 
 
 def _answer(error: ToolError) -> ToolResult:

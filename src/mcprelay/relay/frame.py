@@ -64,9 +64,13 @@ class Framed(Struct, frozen=True, kw_only=True):
         parts: The text first, then the attachments that it speaks of, in their order.
         failed: Whether it stands for a failure.
         withheld: The code of the refusal when nothing of the answer is shown, else None.
+        code: The code of the failure, whether something is shown of it or not; None where it is none.
         size: Bytes of text.
         tokens: Tokens of text, where there is a counter.
         result: What the server answered, for the program. Not bounded, not cleaned, not for a model.
+        server: The configured name of the server.
+        local: What this application says of a failure, without a word of the server.
+        cause: What was raised, where something was: its text may hold words of the server.
     """
 
     parts: tuple[Words | Media, ...]
@@ -75,6 +79,24 @@ class Framed(Struct, frozen=True, kw_only=True):
     size: int = 0
     tokens: int | None = None
     result: Any = None
+    code: str | None = None
+    server: str = ""
+    local: str = ""
+    cause: Exception | None = None
+
+    def require(self) -> Framed:
+        """This answer, if it is none of a failure: for a program that calls a tool itself.
+
+        Raises:
+            ToolFailed: The server answered that the call failed.
+            CallDenied, DefinitionRefused, ResultTooLarge, Unauthorized, ServerUnreachable, CallRefused: What `code`
+                says. All of them have this answer as `framed`.
+        """
+        if self.failed:
+            from mcprelay.relay.raised import error_of
+
+            raise error_of(self)
+        return self
 
     @property
     def text(self) -> str:
@@ -103,6 +125,8 @@ class _Case(Struct, frozen=True, kw_only=True):
     local: str = ""
     narrower: Sequence[str] = ()
     answer: Any = None
+    code: str | None = None
+    cause: Exception | None = None
 
 
 class _Withheld(Exception):
@@ -144,8 +168,15 @@ class Funnel:
             narrower: Parameters of the tool with which less can be asked for (`narrowing(schema)`).
         """
         local = "The tool reports an error." if result.is_error else ""
+        code = "tool_failed" if result.is_error else None
         case = _Case(
-            kind="tool result", tool=tool, failed=result.is_error, local=local, narrower=narrower, answer=result
+            kind="tool result",
+            tool=tool,
+            failed=result.is_error,
+            local=local,
+            narrower=narrower,
+            answer=result,
+            code=code,
         )
         return self._shown(case, lambda: gather(result.content, result.structured_content, limits=self._limits))
 
@@ -180,26 +211,49 @@ class Funnel:
         """Content of the server that is no result: the messages of a conversation that it wants a model to go on."""
         return self._shown(_Case(kind=kind), lambda: gather(blocks, UNSET, limits=self._limits))
 
-    def failure(self, error: Exception, *, tool: str | None = None, narrower: Sequence[str] = ()) -> Framed:
-        """What a call that has no result came to. Only what the server itself said is inside the frame."""
+    def failure(
+        self,
+        error: Exception,
+        *,
+        tool: str | None = None,
+        narrower: Sequence[str] = (),
+        cause: Exception | None = None,
+    ) -> Framed:
+        """What a call that has no result came to. Only what the server itself said is inside the frame.
+
+        Args:
+            cause: What a program gets that wants it raised, if not `error`.
+        """
         told = tell(error)
         if told.answer is not None:
             return self.result(told.answer, tool=tool, narrower=narrower)
         if not told.remote:
-            return self.refusal(told.local, code=told.code)
-        case = _Case(kind="error", tool=tool, failed=True, local=told.local)
+            return self.refusal(told.local, code=told.code, cause=cause or error)
+        case = _Case(kind="error", tool=tool, failed=True, local=told.local, code=told.code, cause=cause or error)
         return self._shown(case, lambda: self._one(told.remote))
 
-    def refusal(self, reason: str, *, code: str = "denied", answer: Any = None) -> Framed:
+    def refusal(
+        self, reason: str, *, code: str = "denied", answer: Any = None, cause: Exception | None = None
+    ) -> Framed:
         """A sentence of this application in place of an answer, cleaned and bounded like any other text."""
         words = clean(reason)
         if size(words) > self._limits.result_bytes:
             words = "The answer is withheld, and the reason is too long to be told."
-        return Framed(parts=(Words(words),), failed=True, withheld=code, size=size(words), result=answer)
+        return Framed(
+            parts=(Words(words),),
+            failed=True,
+            withheld=code,
+            size=size(words),
+            result=answer,
+            code=code,
+            server=self._server,
+            local=words,
+            cause=cause,
+        )
 
     def complaint(self, local: str, words: str, *, tool: str | None = None) -> Framed:
         """A sentence of ours about what a model sent, and beside it, framed, what holds words of the server."""
-        case = _Case(kind="error", tool=tool, failed=True, local=local)
+        case = _Case(kind="error", tool=tool, failed=True, local=local, code="arguments")
         return self._shown(case, lambda: self._one(words))
 
     def _one(self, text: str) -> Gathered:
@@ -231,8 +285,19 @@ class Funnel:
         length += size(before) + len(after)
         tokens = self._tokens(words)
         self._ledger.spend(self._server, size=length, tokens=tokens, limits=self._limits)
+        parts: tuple[Words | Media, ...] = (Words(words), *found.media)
+        if not case.failed:
+            return Framed(parts=parts, size=length, tokens=tokens, result=case.answer, server=self._server)
         return Framed(
-            parts=(Words(words), *found.media), failed=case.failed, size=length, tokens=tokens, result=case.answer
+            parts=parts,
+            failed=True,
+            size=length,
+            tokens=tokens,
+            result=case.answer,
+            code=case.code,
+            server=self._server,
+            local=case.local,
+            cause=case.cause,
         )
 
     def _filtered(self, text: str, case: _Case) -> tuple[str, int]:
@@ -266,6 +331,7 @@ class Funnel:
             f" Nothing of it is shown, because a part could pass for the whole. {how}",
             code=large.code,
             answer=case.answer,
+            cause=large,
         )
 
 

@@ -132,13 +132,14 @@ class GuardedTool:
             return self._funnel.refusal(
                 "The server of this tool has changed it, so this application has withdrawn it. Go on without it.",
                 code=refused.code,
+                cause=refused,
             )
         except Unreadable as unreadable:
             return self._funnel.refusal(str(unreadable), code="arguments")
         except RelayError as error:
             if isinstance(error, ConfigurationError) or error.code in _RAISED:
                 raise
-            return self._funnel.failure(_cause(error), tool=self.name)
+            return self._funnel.failure(_cause(error), tool=self.name, cause=error)
         wrong = self._candidate.reading.validator.check(final)
         if wrong:
             return self._funnel.complaint(

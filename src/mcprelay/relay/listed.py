@@ -25,7 +25,7 @@ class Listed(Struct, frozen=True, kw_only=True):
 
     Attributes:
         tools: Names and definitions as JSON, in the server's order. Untrusted.
-        left_out: Names of what is no definition at all, each with the reason. Untrusted.
+        left_out: Names of what is no definition at all, each with the limit that it is over, or nothing. Untrusted.
         notes: What was wrong with the list. Untrusted.
         revision: The protocol revision that it was read in.
         read_at: When, as the clock told it.

@@ -70,9 +70,11 @@ def select(listed: Listed, *, settings: ServerSettings, section: Section | None,
             _exclude(made, settings, name, str(refused))
             continue
         made.candidates.append(Candidate(definition=definition, reading=reading, pinned=pinned))
-    for name, _ in listed.left_out:
+    for name, limit in listed.left_out:
         if trust.allows(name):
-            _exclude(made, settings, name, "what the server lists is no definition of a tool")
+            deep = f"its definition nests deeper than message_depth={limits.message_depth} allows"
+            none = f"what the server lists is no definition of a tool; `mcprelay tools {server}` says why"
+            _exclude(made, settings, name, deep if limit == "depth" else none)
     names = {name for name, _ in listed.tools} | {name for name, _ in listed.left_out}
     made.missing = [Left(server=server, tool=name) for name in trust.missing(names)]
     return made

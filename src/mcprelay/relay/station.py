@@ -16,13 +16,15 @@ import msgspec
 
 from mcprelay.client import Client
 from mcprelay.client.cache import Cache
-from mcprelay.errors import AuthorizationRequired, CallFailed, ConnectFailed, DeadlineExceeded, Evidence
+from mcprelay.client.listing import Listing
+from mcprelay.errors import AuthorizationRequired, CallFailed, ConnectFailed, DeadlineExceeded, Evidence, RemoteError
 from mcprelay.relay.errors import DefinitionRefused, RelayError, ServerUnreachable, Unauthorized
-from mcprelay.relay.failure import tell
+from mcprelay.relay.failure import scopes_of, system_reason, tell
 from mcprelay.relay.listed import Hint, Listed, lifetime
 from mcprelay.relay.reveal import reveal
 from mcprelay.relay.turns import Turns
-from mcprelay.types import ClientCapabilities
+from mcprelay.types import ClientCapabilities, Tool
+from mcprelay.wire.jsonrpc import METHOD_NOT_FOUND
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,6 +39,7 @@ log = logging.getLogger("mcprelay.relay")
 _LIST = "tools/list"
 _TOOLS_CHANGED = "notifications/tools/list_changed"
 _LONGEST_NOTE = 300
+NO_TOOLS = "the server has no tools: it does not know tools/list"
 
 
 class Station:
@@ -154,9 +157,7 @@ class Station:
         self._notices.hints.clear()
         before, place = self._generation, self._place
         try:
-            deadline = self._deadline()
-            client = await self.client(deadline)
-            found = await client.list_tools(fresh=True, deadline=deadline)
+            client, found = await self._listing_of()
         except CallFailed as error:
             raise self.refused(error) from error
         hints = list(self._notices.hints)
@@ -165,7 +166,7 @@ class Station:
         scopes = [hint.scope for hint in hints]
         listed = Listed(
             tools=tuple((tool.name, bytes(tool.raw or b"")) for tool in found),
-            left_out=tuple((item.name, _reason(item.reason)) for item in found.excluded),
+            left_out=tuple((item.name, item.limit or "") for item in found.excluded),
             notes=tuple(reveal(note, of="name")[:_LONGEST_NOTE] for note in found.warnings),
             revision=client.server.revision,
             read_at=now,
@@ -177,6 +178,19 @@ class Station:
             self._shelves.put(place, listed, of=self.settings)
         self._listen()
         return listed
+
+    async def _listing_of(self) -> tuple[Client, Listing[Tool]]:
+        """The client, and what its server lists: nothing, where it does not know the question."""
+        deadline = self._deadline()
+        client = await self.client(deadline)
+        try:
+            return client, await client.list_tools(fresh=True, deadline=deadline)
+        except RemoteError as error:
+            if error.code != METHOD_NOT_FOUND:
+                raise
+        none: Listing[Tool] = Listing()
+        none.warnings = (NO_TOOLS,)
+        return client, none
 
     @property
     def _place(self) -> str:
@@ -201,12 +215,23 @@ class Station:
         name = self.settings.name
         where = f"the server {name!r} ({self.settings.address})"
         if isinstance(error, AuthorizationRequired):
-            login = f"`mcprelay login {name}` gets new ones" if self.settings.auth else "its token or headers are wrong"
-            return Unauthorized(f"{where} does not accept the credentials: {login}", server=name)
+            return self._unauthorized(error, where)
         told = tell(error, acts=False)
         if told.code == "transport" and error.kind in ("unreachable", "lost", "timeout", "http"):
-            return ServerUnreachable(f"{where}: {told.local}", server=name, stderr=error.stderr)
+            why = system_reason(error)
+            said = f"{told.local} The system says: {why}." if why else told.local
+            return ServerUnreachable(f"{where}: {said}", server=name, stderr=error.stderr)
         return DefinitionRefused(f"the tools of {where} cannot be listed: {told.local}", server=name)
+
+    def _unauthorized(self, error: AuthorizationRequired, where: str) -> Unauthorized:
+        name, scopes = self.settings.name, scopes_of(error)
+        login = f"`mcprelay login {name}{' --scope …' if scopes else ''}` gets new ones"
+        then = login if self.settings.auth else "its token or headers are wrong"
+        if error.status == 401:
+            return Unauthorized(f"{where} does not accept the credentials: {then}", server=name, scopes=scopes)
+        then = login if self.settings.auth else "it takes others"
+        more = "; the error's scopes names what it takes" if scopes else ""
+        return Unauthorized(f"{where} says that the credentials do not reach: {then}{more}", server=name, scopes=scopes)
 
     # --- calls
 
@@ -321,11 +346,6 @@ def _accounts(settings: ServerSettings, token: str | None) -> str | None:
     return str(default_path())
 
 
-def _reason(reason: str) -> str:
-    """Why something is no definition. The client's reasons may quote the server."""
-    return reveal(reason, of="name")[:_LONGEST_NOTE]
-
-
 def _client(
     settings: ServerSettings, *, token: str | None, askers: Askers, cache: Cache, on_log: Callable[[LogMessage], None]
 ) -> Client:
@@ -363,6 +383,8 @@ def _client(
         request_timeout=settings.timeout,
         connect_timeout=settings.timeout,  # a first `npx` takes longer than clients wait
         response_bytes=settings.limits.message_bytes,
-        list_items=10 * settings.limits.tools,
+        depth=settings.limits.message_depth,
+        list_bytes=settings.limits.message_bytes,
+        list_items=settings.limits.tools,
         **options,
     )

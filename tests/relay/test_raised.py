@@ -1,0 +1,189 @@
+"""What a failed call raises in a program that asks for it."""
+
+import asyncio
+
+import pytest
+
+from mcprelay.errors import AuthorizationRequired, ConnectFailed, Evidence, HttpError, NeedsInput, RemoteError
+from mcprelay.relay import (
+    CallDenied,
+    CallRefused,
+    DefinitionRefused,
+    Limits,
+    Relay,
+    ResultTooLarge,
+    ServerUnreachable,
+    ToolFailed,
+    Unauthorized,
+    deny,
+)
+from mcprelay.relay.failure import scopes_of, system_reason
+from mcprelay.relay.frame import Funnel
+from mcprelay.types import Text, ToolResult
+from mcprelay.wire.challenge import Challenge
+from tests.clauses.script import Error, complete
+from tests.relay.far import Far, servers, tool
+
+NEEDY = {**tool("f"), "inputSchema": {"type": "object", "required": ["q"]}}
+
+
+async def called(far, arguments=None, *, name="far__f", **options):
+    async with Relay(servers=servers(far=far), **options) as relay:
+        return await (await relay.tools()).run(name, {} if arguments is None else arguments)
+
+
+def raised(framed, kind):
+    with pytest.raises(kind) as caught:
+        framed.require()
+    assert type(caught.value) is kind
+    assert caught.value.framed is framed
+    assert "EVIL" not in str(caught.value)
+    return caught.value
+
+
+async def test_an_answer_that_is_none_of_a_failure_is_given_back():
+    framed = await called(Far(tool("f")))
+    assert framed.require() is framed
+    assert framed.code is None
+
+
+FAILED = complete(content=[{"type": "text", "text": "EVIL"}], isError=True)
+
+
+@pytest.mark.parametrize("answer", [FAILED, Error(-32000, "EVIL")])
+async def test_what_a_server_says_to_have_failed_is_a_tool_that_failed(answer):
+    framed = await called(Far(tool("f"), **{"tools/call": lambda _: answer}))
+    error = raised(framed, ToolFailed)
+    assert (error.code, error.server, framed.code) == ("tool_failed", "far", "tool_failed")
+    assert "EVIL" in framed.text
+
+
+async def test_a_denial_is_the_gates():
+    error = raised(await called(Far(tool("f")), gate=lambda call: deny("not today")), CallDenied)
+    assert error.reason == "not today"
+
+
+@pytest.mark.parametrize(
+    ("tools", "arguments", "name", "code"),
+    [
+        ([tool("f")], "[]", "far__f", "arguments"),
+        ([NEEDY], {}, "far__f", "arguments"),
+        ([tool("f")], {}, "far__g", "unknown_tool"),
+    ],
+)
+async def test_what_was_not_sent_says_why(tools, arguments, name, code):
+    assert raised(await called(Far(*tools), arguments, name=name), CallRefused).code == code
+
+
+async def test_what_a_filter_withheld_and_a_question_without_an_answer_say_so():
+    assert raised(await called(Far(tool("f")), filters=[lambda text, origin: None]), CallRefused).code == "withheld"
+    asked = Funnel("far").failure(NeedsInput(None, "EVIL"))
+    assert raised(asked, CallRefused).code == "needs_input"
+
+
+async def test_what_is_too_large_says_which_limit():
+    error = raised(await called(Far(tool("f")), limits=Limits(result_bytes=3)), ResultTooLarge)
+    assert (error.limit, error.allowed, error.actual) == ("result_bytes", 3, 5)
+    deep = {"a": []}
+    for _ in range(30):
+        deep = {"a": deep}
+    far = Far(tool("f"), **{"tools/call": complete(content=[], structuredContent=deep)})
+    error = raised(await called(far, limits=Limits(message_depth=30)), ResultTooLarge)
+    assert (error.limit, error.allowed, error.actual) == ("message_depth", 30, 31)
+
+
+async def test_a_definition_that_changed_is_refused_as_one():
+    far = Far(tool("f"), ttl_ms=60_000)
+    async with Relay(servers=servers(far=far)) as relay:
+        tools = await relay.tools()
+        far.tools = [{**tool("f"), "description": "EVIL"}]
+        far.changed()
+        await far.read_by_all()
+        framed = await tools["far__f"]()
+    assert raised(framed, DefinitionRefused).code == framed.code == "definition"
+
+
+async def test_a_server_that_does_not_answer_is_unreachable_with_its_last_words():
+    funnel = Funnel("far")
+    lost = ConnectFailed("x", evidence=Evidence.NOT_SENT, stderr="EVIL")
+    error = raised(funnel.failure(lost), ServerUnreachable)
+    assert (error.stderr, error.__cause__) == ("EVIL", lost)
+    http = HttpError("x", status=500, body="EVIL")
+    error = raised(funnel.failure(http), ServerUnreachable)
+    assert (error.framed.code, error.__cause__) == ("transport", http)
+
+
+async def test_what_was_raised_on_the_way_to_the_list_is_raised():
+    framed = Funnel("far").failure(
+        ConnectFailed("x", evidence=Evidence.NOT_SENT), cause=(cause := ServerUnreachable("words", server="far"))
+    )
+    assert raised(framed, ServerUnreachable) is cause
+
+
+def test_anything_else_is_a_refusal_with_the_code_failed():
+    cause = KeyError("EVIL")
+    error = raised(Funnel("far").failure(cause), CallRefused)
+    assert (error.code, error.__cause__) == ("failed", cause)
+
+
+def challenged(scope, status=403):
+    challenge = Challenge("Bearer", {"error": "insufficient_scope", **({} if scope is None else {"scope": scope})})
+    return AuthorizationRequired("x", status=status, challenge=challenge)
+
+
+def test_the_scopes_of_a_step_up_are_named_and_nothing_but_scopes():
+    error = raised(Funnel("far").failure(challenged('read:x "EVIL" files\\ \u202e write')), Unauthorized)
+    assert error.scopes == ("read:x", "write")
+    assert str(error) == "The credentials of this application do not reach for this."
+    assert error.__notes__ == ["the server says that it takes the scopes: read:x write"]
+
+
+@pytest.mark.parametrize("error", [None, challenged(None), AuthorizationRequired("x", status=401)])
+def test_where_nothing_is_said_of_scopes_none_are_named(error):
+    assert scopes_of(error) == ()
+
+
+def test_as_many_scopes_are_named_as_can_be_read():
+    assert len(scopes_of(challenged("a " * 1000))) == 50
+    assert scopes_of(challenged("a" * 101)) == ()
+
+
+def test_an_error_of_a_tool_that_was_raised_here_is_one_too():
+    result = ToolResult(content=(Text("EVIL"),), is_error=True)
+    assert raised(Funnel("far").result(result), ToolFailed).framed.result is result
+
+
+@pytest.mark.parametrize(
+    ("cause", "said"),
+    [
+        (FileNotFoundError(2, "EVIL"), "No such file or directory"),
+        (OSError("EVIL"), ""),
+        (OSError(-2, "Name or service not known"), "Name or service not known"),
+        (OSError(-2, None), ""),
+        (None, ""),
+    ],
+)
+def test_the_system_says_why(cause, said):
+    error = RemoteError(1, "EVIL")
+    error.__cause__ = cause
+    assert system_reason(error) == said
+
+
+def test_a_certificate_that_is_not_accepted_is_told_as_one():
+    error = OSError(1, "EVIL")
+    error.reason = "CERTIFICATE_VERIFY_FAILED"
+    assert system_reason(error) == "certificate verify failed"
+
+
+def test_a_chain_of_causes_without_end_is_not_followed():
+    first, second = ValueError(), ValueError()
+    first.__cause__, second.__cause__ = second, first
+    assert system_reason(first) == ""
+
+
+async def test_concurrent_calls_raise_each_its_own():
+    far = Far(tool("f"), **{"tools/call": lambda _: Error(-32000, "EVIL")})
+    async with Relay(servers=servers(far=far)) as relay:
+        tools = await relay.tools()
+        framed = await asyncio.gather(*(tools["far__f"]() for _ in range(5)))
+    assert len({id(raised(one, ToolFailed)) for one in framed}) == 5
