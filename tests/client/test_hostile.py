@@ -271,3 +271,17 @@ async def test_a_completion_that_is_asked_for_in_the_words_of_the_wire_is_refuse
         with pytest.raises(ConfigurationError, match=words):
             await client.complete(reference, argument)
         assert len(channel.sent) == 1
+
+
+@pytest.mark.parametrize("honored", [None, 5, [], "x", {"toolsListChanged": "yes"}, {"resourceSubscriptions": 5}])
+async def test_an_acknowledgement_that_nobody_can_read_ends_listening_at_once(honored):
+    async with connected() as (client, channel):
+        events = client.listen(tools=True)
+        listening = asyncio.ensure_future(events.__aenter__())
+        request = await channel.expect("subscriptions/listen")
+        about = {"_meta": {"io.modelcontextprotocol/subscriptionId": request["id"]}, "notifications": honored}
+        channel.notify("notifications/subscriptions/acknowledged", about)
+        with pytest.raises(ResponseInvalid, match="the acknowledgement of the subscription cannot be read"):
+            await listening
+        cancelled = await channel.expect("notifications/cancelled")  # the server is told, and tells nothing in vain
+        assert cancelled["params"]["requestId"] == request["id"]

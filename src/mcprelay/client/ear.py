@@ -8,7 +8,8 @@ import msgspec
 from msgspec import Raw, UnsetType
 
 from mcprelay.client import failure, handshake
-from mcprelay.client.listening import LISTEN, Listening, is_end, unacknowledged, untold
+from mcprelay.client.link import ACKNOWLEDGED
+from mcprelay.client.listening import LISTEN, Listening, is_end, misacknowledged, unacknowledged, untold
 from mcprelay.client.progress import logger
 from mcprelay.errors import CallFailed, RemoteError, told
 from mcprelay.revisions import Era
@@ -65,7 +66,13 @@ class Ear:
             if is_end(method):
                 link.finish(call)
                 return
-            honored = listening.notice(method, params)
+            try:
+                honored = listening.notice(method, params)
+            except ValueError as error:
+                if method != ACKNOWLEDGED or agreed:
+                    raise
+                listening.fail(misacknowledged(call, error, params))
+                return
             if honored is not None:
                 agreed = True
                 call.deadline = None

@@ -201,7 +201,7 @@ class Listening:
     def agreed(self) -> None:
         """The server has agreed. After an interruption everything may have changed meanwhile, so everything is told."""
         if self._hears == SubscriptionFilter():
-            self._fail(untold(self.wanted))
+            self.fail(untold(self.wanted))
             return
         if self._acknowledged is not None and not self._acknowledged.done():
             self._acknowledged.set_result(None)
@@ -215,12 +215,12 @@ class Listening:
             return
         if len(self._waiting) >= self._most:
             what = "listen: the number of different events that wait to be read"
-            self._fail(CallLimitExceeded("pending_events", self._most, what=what, evidence=Evidence.ANSWERED))
+            self.fail(CallLimitExceeded("pending_events", self._most, what=what, evidence=Evidence.ANSWERED))
             return
         self._waiting[event] = None
         self._ring()
 
-    def _fail(self, error: CallFailed) -> None:
+    def fail(self, error: CallFailed) -> None:
         """End it from this side: the server is told, and whoever reads gets the error."""
         self._error = error
         if self._task is not None:
@@ -319,3 +319,9 @@ def is_end(method: str) -> bool:
 def unacknowledged(call: Call) -> CallFailed:
     """The server ended a subscription before it agreed to one."""
     return failure.invalid(call, "the server ended the subscription without acknowledging it")
+
+
+def misacknowledged(call: Call, error: ValueError, params: Raw | UnsetType) -> CallFailed:
+    """The server agreed to something that nobody can read."""
+    said = b"" if params is UNSET else bytes(params)
+    return failure.invalid(call, f"the acknowledgement of the subscription cannot be read: {error}", said)

@@ -251,3 +251,8 @@ async def test_a_broken_end_is_found_out_whichever_end_it_is():
 
     with pytest.raises(AssertionError, match="send\\(\\) raises NotSent"):
         await check_channel(make, patience=0.2)
+
+
+async def test_what_makes_no_pair_is_told_what_to_make():
+    with pytest.raises(TypeError, match="make gives a connected pair of channels"):
+        await check_channel(lambda: memory_channels()[0])

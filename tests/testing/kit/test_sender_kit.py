@@ -277,3 +277,26 @@ async def test_a_sender_that_breaks_a_promise_is_found_out(broken, sentence):
     for inner in KeepsConnectionsOpen.kept:
         await inner.aclose()
     await asyncio.sleep(0)
+
+
+class Invented:
+    """A sender that never asks anybody."""
+
+    @asynccontextmanager
+    async def send(self, request: Request):
+        class Reply:
+            status = 200
+            headers: ClassVar = {"content-type": "application/json"}
+
+            async def read(self, limit):
+                return b"{}"
+
+        yield Reply()
+
+    async def aclose(self):
+        """Nothing to do."""
+
+
+async def test_a_sender_that_makes_its_replies_up_is_found_out():
+    with pytest.raises(AssertionError, match="there is a reply, and the server never saw the request"):
+        await check_sender(Invented)

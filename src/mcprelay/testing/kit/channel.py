@@ -30,12 +30,18 @@ async def check_channel(
     """
     for check in _CHECKS:
         for forth in (True, False):
-            near, far = await made(make)
+            near, far = _both(await made(make))
             ends = _Ends(*((near, far) if forth else (far, near)), largest=largest, patience=patience)
             try:
                 await check(ends)
             finally:
                 await ends.give_up()
+
+
+def _both(ends: Any) -> tuple[Channel, Channel]:
+    if not isinstance(ends, (tuple, list)) or len(ends) != 2:
+        raise TypeError(f"make gives a connected pair of channels, (near, far), and not {ends!r}")
+    return ends[0], ends[1]
 
 
 class _Ends:

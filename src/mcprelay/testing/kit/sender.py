@@ -58,8 +58,11 @@ class _Trial:
             return answer.status, dict(answer.headers), await answer.read(limit)
 
     async def get(self, request: Request, what: str) -> tuple[int, dict[str, str], bytes]:
+        before = len(self.site.seen)
         try:
-            return await within(self.patience, self.fetch(request), f"{what}: there is no reply")
+            answer = await within(self.patience, self.fetch(request), f"{what}: there is no reply")
+            promise(len(self.site.seen) > before, f"{what}: there is a reply, and the server never saw the request")
+            return answer
         except AssertionError:
             raise
         except Exception as error:
