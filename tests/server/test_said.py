@@ -104,3 +104,49 @@ async def test_a_lifespan_that_fails_in_process_is_in_the_log(caplog: pytest.Log
 async def test_run_inside_a_running_loop_says_what_to_do_instead():
     with pytest.raises(ConfigurationError, match=r"say `await server\.serve\(…\)` instead"):
         Server("s").run("http", port=0)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"version": 1}, r"version: a string such as '1\.0\.0', and not 1"),
+        ({"instructions": 5}, "instructions: a string"),
+        ({"icons": ["a"]}, r"icons: a list of Icon\(src=…\)"),
+        ({"limits": {"body_bytes": 1}}, r"limits: a Limits\(…\)"),
+        ({"logger": "name"}, r"logger: a logging\.Logger"),
+        ({"ttl_ms": -1}, "ttl_ms: a number of milliseconds"),
+        ({"cache_scope": "all"}, "cache_scope: 'public' or 'private', and not 'all'"),
+        ({"cors": "yes"}, "cors: True or False"),
+        ({"container": 5}, "container: a function from a type"),
+        ({"capabilities": {}}, "capabilities: a ServerCapabilities"),
+        ({"sessions": "none"}, "sessions: 'required', 'optional' or 'off'"),
+        ({"allowed_hosts": "example.com"}, "allowed_hosts is a list"),
+        ({"allowed_origins": "https://example.com"}, "allowed_origins is a list"),
+        ({"public_url": "example.com"}, "public_url: 'example.com' is not an http or https URL"),
+    ],
+)
+def test_a_setting_of_a_server_is_looked_at_where_it_is_said(settings: Any, said: str):
+    with pytest.raises(ConfigurationError, match=said):
+        Server("s", **settings)
+
+
+def test_a_secret_of_another_kind_is_not_shown():
+    with pytest.raises(ConfigurationError, match="state_keys: a list of secrets, and not str$"):
+        Server("s", state_keys="hunter2" * 5)
+
+
+def test_a_server_has_a_name():
+    with pytest.raises(ConfigurationError, match="name: a string that is not empty"):
+        Server("")
+
+
+@pytest.mark.parametrize("options", [{"path": 5}, {"sse_path": 5}, {"message_path": None}])
+def test_a_path_is_a_path(options: Any):
+    with pytest.raises(ConfigurationError, match=rf"{next(iter(options))}: a path such as '/"):
+        Server("s").serve("http", **options)
+
+
+def test_a_mount_is_a_prefix_and_a_server():
+    for arguments in (("q", 5), (Server("inner"), "q")):
+        with pytest.raises(ConfigurationError, match="mount: a prefix and then a server"):
+            Server("s").mount(*arguments)  # type: ignore[arg-type]

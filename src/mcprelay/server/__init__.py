@@ -15,6 +15,7 @@ from mcprelay.server.life import Life, lifespan_of
 from mcprelay.server.limits import Limits
 from mcprelay.server.registry import Registry
 from mcprelay.server.resume import KeyRing, StateKeys
+from mcprelay.server.setting import check_settings
 from mcprelay.server.telemetry import traced
 from mcprelay.server.thread import ThreadPool
 from mcprelay.types import Implementation
@@ -78,6 +79,9 @@ class Server(Registry):
             client nor tell it of changes.
         session_store: Where sessions are kept; in memory unless given.
         event_log: Where the events of resumable streams are kept; in memory unless given.
+
+    Raises:
+        ConfigurationError: A setting is not what it must be; the message names it.
     """
 
     def __init__(
@@ -111,6 +115,7 @@ class Server(Registry):
         session_store: SessionStore | None = None,
         event_log: EventLog | None = None,
     ) -> None:
+        check_settings(locals())
         self.limits = limits or Limits()
         super().__init__(self.limits, container=container, logger=logger or logging.getLogger("mcprelay.server"))
         self.container.bind(Server, self)
@@ -125,6 +130,8 @@ class Server(Registry):
         self.allowed_hosts = allowed_hosts
         self.allowed_origins = allowed_origins
         self.public_url = public_url
+        if allowed_hosts or allowed_origins or public_url:
+            _check_hosts(self)
         self.cors = cors
         self.sessions: SessionMode = sessions
         self.session_store = session_store
@@ -284,6 +291,12 @@ def _chosen(among: Iterable[str] | None) -> tuple[Revision, ...]:
     if not names:
         raise ConfigurationError("among: name at least one protocol revision")
     return tuple(revision for revision in revisions.ALL.values() if revision.name in names)
+
+
+def _check_hosts(server: Server) -> None:
+    from mcprelay.server.running import host_rules
+
+    host_rules(server, None)
 
 
 def _sealing(sealer: Sealer, limits: Limits) -> StateKeys:

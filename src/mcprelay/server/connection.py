@@ -52,6 +52,13 @@ def unguessable_ids() -> Iterator[int]:
     return (int.from_bytes(os.urandom(6), "big") for _ in itertools.count())
 
 
+def _is_current(task: asyncio.Task[Any]) -> bool:
+    try:
+        return asyncio.current_task() is task
+    except RuntimeError:
+        return False
+
+
 class _Lead:
     """Whether the task that holds it still leads."""
 
@@ -253,6 +260,10 @@ class Connection:
             if not call.cancelled or self._ended.is_set():
                 raise
             answer = Answer(b"")
+        except GeneratorExit as error:
+            if not _is_current(task):  # the loop is gone
+                raise
+            answer = self._server.dispatcher.failed(call, error)
         finally:
             if self._working.get(event.id) is entry:
                 del self._working[event.id]

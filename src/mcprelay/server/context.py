@@ -176,12 +176,16 @@ class Context(Generic[StateT]):
 
     # --- telling
 
+    @property
+    def _over(self) -> bool:
+        return self._interview is not None and self._interview.over
+
     def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
-        """Tell the client how far the work is. Nothing is sent to a client that did not ask, or when the value does not
-        grow (patterns/progress: it MUST increase).
+        """Tell the client how far the work is. Nothing is sent to a client that did not ask, when the value does not
+        grow, or when the call is over (patterns/progress: it MUST increase, and MUST stop).
         """
         token = self._call.params.meta.progress_token
-        if token is None or (self._progressed is not None and progress <= self._progressed):
+        if token is None or self._over or (self._progressed is not None and progress <= self._progressed):
             return
         params = ProgressParams(progress_token=token, progress=progress, total=total, message=message)
         if (path := jsonrpc.non_finite([progress, total])) is not None:
@@ -192,7 +196,8 @@ class Context(Generic[StateT]):
         self._notify(jsonrpc.notification("notifications/progress", jsonrpc.encode(shaped)))
 
     def log(self, level: LogLevel, data: Any, *, logger: str | None = None) -> None:
-        """Send a log message to the client, if it wants messages of that level.
+        """Send a log message to the client, if it wants messages of that level. Where each request says what it wants
+        (the stateless era), nothing is sent when the call is over.
 
         Args:
             level: One of the eight levels of RFC 5424.
@@ -203,7 +208,7 @@ class Context(Generic[StateT]):
         if level not in _SEVERITY:
             msg = f"no such log level: {level!r}; one of {', '.join(LOG_LEVELS)}"
             raise ValueError(msg)
-        if wanted is None or _SEVERITY[level] < _SEVERITY[wanted]:
+        if wanted is None or _SEVERITY[level] < _SEVERITY[wanted] or (self._over and self._call.session is None):
             return
         if (path := jsonrpc.non_finite(data)) is not None:
             msg = f"log data cannot hold NaN or infinity (at {path})"

@@ -16,6 +16,7 @@ import msgspec
 from msgspec import UNSET, Raw
 
 from mcprelay.errors import (
+    ConfigurationError,
     LimitExceeded,
     MCPRelayError,
     PromptError,
@@ -29,6 +30,7 @@ from mcprelay.server.call import Answer
 from mcprelay.server.cutting import ENDING
 from mcprelay.server.event import LimitHit, Refusal
 from mcprelay.server.listen import listen, subscribe, unsubscribe
+from mcprelay.server.mirroring import check_mirrored
 from mcprelay.server.observation import handled, observed
 from mcprelay.types import (
     Cacheable,
@@ -46,8 +48,7 @@ from mcprelay.types import (
     Tool,
     ToolResult,
 )
-from mcprelay.wire import jsonrpc, mirror
-from mcprelay.wire.field import Headers
+from mcprelay.wire import jsonrpc
 from mcprelay.wire.params import SERVER_INFO
 
 if TYPE_CHECKING:
@@ -65,6 +66,8 @@ if TYPE_CHECKING:
     CallNext = Callable[[Call], Awaitable[Outcome]]
     Middleware = Callable[[Call, CallNext], Awaitable[Outcome]]
 
+_SHOWN = (LimitExceeded, ResourceError, PromptError)
+"""What a tool may raise besides `ToolError` so that the model reads it: it may share its code with others."""
 _COMPLETIONS_SHOWN = 100
 _GATES = {
     "tools/list": "tools",
@@ -164,7 +167,7 @@ class Dispatcher:
             outcome = await self.chain(call)
             if type(outcome) is ToolResult and outcome.structured_content is not UNSET:
                 outcome = self.as_published(call, outcome)
-            result = outcome if type(outcome) is bytes else self._encode(call.revision, outcome)
+            result = outcome if type(outcome) is bytes else self._said(call, outcome)
         except (GeneratorExit, KeyboardInterrupt):
             raise
         except BaseException as error:
@@ -175,7 +178,7 @@ class Dispatcher:
                 task.uncancel()
                 return Answer(jsonrpc.refusal(call.id, jsonrpc.INTERNAL_ERROR, ENDING), jsonrpc.INTERNAL_ERROR)
             # Also what awaited something else that was cancelled, or called sys.exit(): the client is owed an answer.
-            return self._failed(call, error)
+            return self.failed(call, error)
         return Answer(jsonrpc.response(call.id, result))
 
     # --- saying it
@@ -218,7 +221,22 @@ class Dispatcher:
         ttl = self._server.ttl_ms if result.ttl_ms is None else result.ttl_ms
         return msgspec.structs.replace(result, ttl_ms=ttl, cache_scope=result.cache_scope or self._server.cache_scope)
 
-    def _failed(self, call: Call, error: BaseException) -> Answer:
+    def _said(self, call: Call, outcome: Any) -> bytes:
+        """The outcome of a call as JSON. What a tool gave and JSON cannot say is the tool's failure."""
+        try:
+            return self._encode(call.revision, outcome)
+        except Exception as error:
+            if not isinstance(outcome, msgspec.Struct):
+                raise ConfigurationError(
+                    f"middleware gave {type(outcome).__name__} for {call.method.name}: it returns what"
+                    " `await call_next(call)` gave, or another result of mcprelay.types"
+                ) from error
+            if call.method.name != "tools/call":
+                raise
+            return self._encode(call.revision, self._tool_broke(call, error))
+
+    def failed(self, call: Call, error: BaseException) -> Answer:
+        """The answer to a call that came to nothing."""
         revision = call.revision
         data = None
         if isinstance(error, ToolError) and call.method.name == "tools/call":  # raised by middleware
@@ -255,7 +273,7 @@ class Dispatcher:
         if entry is None:
             raise self._unknown(call, f"Unknown tool: {call.params.name}")
         if entry.header_params and entry.restricted:
-            _check_mirrored(call, entry)
+            check_mirrored(call, entry)
         try:
             if call.observed:
                 return await handled(self._events, call, entry, entry.run(call))
@@ -270,7 +288,7 @@ class Dispatcher:
     def _tool_broke(self, call: Call, error: Exception) -> ToolResult:
         if isinstance(error, LimitExceeded):
             self._events.emit(LimitHit(limit=error.limit, allowed=error.allowed))
-        text = str(error) if isinstance(error, LimitExceeded) else self.conceal(call, error)
+        text = str(error) if isinstance(error, _SHOWN) else self.conceal(call, error)
         return ToolResult(content=(Text(text),), is_error=True)
 
     def _unknown(self, call: Call, why: str) -> ProtocolError:
@@ -370,15 +388,6 @@ class Dispatcher:
 
         call.amend(change)
         return EmptyResult()
-
-
-def _check_mirrored(call: Call, entry: Entry) -> None:
-    """Whether headers say what the arguments say, where the rules of HTTP could not tell because it is hidden."""
-    if not call.revision.http.routing_headers or call.http is None or call.http.scope is None:
-        return
-    wrong = mirror.disagreement(entry.header_params, call.arguments, Headers.of(call.http.scope["headers"]))
-    if wrong is not None:
-        raise ProtocolError(call.revision.code(Fault.HEADER_MISMATCH), f"Header mismatch: {wrong}")
 
 
 def _around(layer: Middleware, inner: CallNext) -> CallNext:

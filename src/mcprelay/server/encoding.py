@@ -42,13 +42,32 @@ def encode(value: Any) -> bytes:
     """
     try:
         data = _ENCODER.encode(value)
-    except RecursionError as error:
-        raise ResultInvalid("the result contains itself, or nests too deeply for JSON") from error
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ResultInvalid(f"the result has no JSON form: {error}") from error
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise _refusal(value, error) from error
     if b"null" in data and (path := path_to_nonfinite(value)) is not None:
         raise ResultInvalid("is a number that is not finite, which JSON cannot say", path=path or "the result")
     return data
+
+
+def _refusal(value: Any, error: Exception) -> ResultInvalid:
+    """Why a value has no JSON form, in words that help to find it."""
+    try:
+        key = next(_strange_keys(value), None)
+    except RecursionError:
+        return ResultInvalid("the result contains itself, or nests too deeply for JSON")
+    if key is not None:
+        return ResultInvalid(f"the result has no JSON form: keys of a JSON object are strings, and not {key}")
+    if isinstance(error, RecursionError):
+        return ResultInvalid("the result contains itself, or nests too deeply for JSON")
+    return ResultInvalid(f"the result has no JSON form: {error}")
+
+
+def _strange_keys(value: Any) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        yield from (repr(key)[:60] for key in value if key is None or isinstance(key, (tuple, frozenset)))
+    if isinstance(value, (Mapping, list, tuple)):
+        for inner in value.values() if isinstance(value, Mapping) else value:
+            yield from _strange_keys(inner)
 
 
 def _plain(value: Any) -> Any:

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from mcprelay.server.limits import Limits
 
 
+_PATHS = {"path": "/mcp", "sse_path": "/sse", "message_path": "/messages"}
+
+
 class HttpOptions(Struct, kw_only=True):
     """How `run("http")` binds. See `mcprelay.server.option.RunOptions`."""
 
@@ -51,6 +54,10 @@ class HttpOptions(Struct, kw_only=True):
             raise ConfigurationError(f"host: an address or a name to bind, such as '127.0.0.1', and not {host!r}")
         if not isinstance(port, int) or not 0 <= port < 2**16:
             raise ConfigurationError(f"port: a number from 0 to 65535, and not {port!r}")
+        for option in ("path", "sse_path", "message_path"):
+            given = getattr(self, option)
+            if not isinstance(given, str) and not (given is None and option == "sse_path"):
+                raise ConfigurationError(f"{option}: a path such as {_PATHS[option]!r}, and not {given!r}")
         for option in ("ssl_certfile", "ssl_keyfile"):
             file = getattr(self, option)
             if file is not None and not Path(file).is_file():

@@ -55,6 +55,9 @@ class Mount:
     """
 
     def __init__(self, outer: Server, prefix: str, inner: Server) -> None:
+        given: Any = (prefix, inner)  # whatever a user passed
+        if not isinstance(given[0], str) or not hasattr(given[1], "mounts"):
+            raise ConfigurationError(f"mount: a prefix and then a server, and not {prefix!r} and {inner!r}")
         if prefix and not _PREFIX.fullmatch(prefix):
             raise ConfigurationError(
                 f"mount: {prefix!r} is no prefix: it begins with a letter and goes on with letters, digits, '_' and '-'"

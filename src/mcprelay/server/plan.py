@@ -135,8 +135,9 @@ class Plan:
         annotation = Any if parameter.annotation is parameter.empty else parameter.annotation
         while isinstance(annotation, (str, typing.ForwardRef)):
             annotation = self._scope.resolve(annotation)
-        _refuse_marks(parameter, annotation)
         token = injects(parameter.name, annotation)
+        if token is None:
+            _refuse_marks(parameter, annotation)
         if token is not None:
             self._pass(parameter, _INJECTED, len(self.injections))
             self.injections.append(Injection(parameter.name, token))

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Raw, Struct
 
-from mcprelay.errors import ConfigurationError, LimitExceeded, ProtocolError
+from mcprelay.errors import ConfigurationError, LimitExceeded, MCPRelayError, ProtocolError
 from mcprelay.revisions import Fault, Feature
 from mcprelay.server import question
 from mcprelay.types import InputRequest, InputRequiredResult
@@ -74,13 +74,20 @@ def context_of(call: Call) -> bytes:
 
 
 class Interview:
-    """The questions of one call, in one round."""
+    """The questions of one call, in one round.
+
+    Attributes:
+        parked: What was asked and is not answered yet.
+        over: Whether the body has ended: nothing can be asked any more.
+    """
 
     def __init__(self, call: Call, keys: StateKeys) -> None:
         self.call = call
         self.keys = keys
         self.parked: dict[str, InputRequest] = {}
+        self.over = False
         self._task: asyncio.Task[Any] | None = None
+        self._waiting: list[asyncio.Future[None]] = []
         self._ended = False
         self._misuse: ConfigurationError | None = None
         self._count = 0
@@ -119,6 +126,8 @@ class Interview:
         capability: dict[str, Any],
     ) -> Any:
         """The decoded answer to a question. `decode` raises `ValueError` for an answer that does not fit."""
+        if self.over:
+            raise MCPRelayError("the call is over: ask before the handler returns, and await what asks")
         self._check_capability(request, capability)
         if not self.replays:
             return await self._ask_back(request, decode)
@@ -184,7 +193,9 @@ class Interview:
         if not self._ended:
             self._ended = True
             asyncio.get_running_loop().call_soon(self._end)
-        await asyncio.get_running_loop().create_future()
+        waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(waiting)
+        await waiting
 
     def _end(self) -> None:
         if self._task is not None:
@@ -208,6 +219,10 @@ class Interview:
             if not self.parked:
                 raise
             outcome = None  # what a body makes of being ended is not an error of its own
+        finally:
+            self.over = True
+            for waiting in self._waiting:  # of tasks that the body left behind
+                waiting.cancel()
         if not self.parked:
             return outcome
         if self._misuse is not None:
