@@ -285,3 +285,27 @@ async def test_an_acknowledgement_that_nobody_can_read_ends_listening_at_once(ho
             await listening
         cancelled = await channel.expect("notifications/cancelled")  # the server is told, and tells nothing in vain
         assert cancelled["params"]["requestId"] == request["id"]
+
+
+async def test_a_server_that_ends_its_stream_again_and_again_is_not_asked_in_a_frenzy(clock):
+    asked = []
+
+    async def respond(exchange):
+        if exchange.asks == "initialize":
+            about = {"protocolVersion": LEGACY, "capabilities": {}, "serverInfo": {"name": "s", "version": "1"}}
+            await exchange.result(about)
+        elif exchange.asks == "tools/call" or (exchange.method == "GET" and "last-event-id" in exchange.headers):
+            asked.append(exchange)
+            await exchange.stream()
+            await exchange.event(id=str(len(asked)), retry=0)
+            await exchange.end()
+        else:
+            await exchange.reply(202 if exchange.method == "POST" else 405)
+
+    async with ScriptedHttp(respond) as http, fresh(http.url, revision=LEGACY, request_timeout=20) as client:
+        calling = asyncio.ensure_future(client.call_tool("x"))
+        while not calling.done():
+            await clock.advance(0.01)
+        with pytest.raises(DeadlineExceeded):
+            await calling
+        assert 3 < len(asked) < 40

@@ -39,7 +39,9 @@ class Reading:
         headers: The headers of the reply that the answer came in.
     """
 
-    __slots__ = ("_broken", "_call", "_fruitless", "_last", "_retry", "_revision", "_unreadable", "_web", "headers")
+    __slots__ = (
+        "_broken", "_call", "_fruitless", "_last", "_resumed", "_retry", "_revision", "_unreadable", "_web", "headers",
+    )  # fmt: skip
 
     def __init__(self, web: Web, call: Call, revision: Revision | None) -> None:
         self._web = web
@@ -49,6 +51,7 @@ class Reading:
         self._retry: int | None = None
         self._broken: ConnectionLost | None = None
         self._fruitless = 0
+        self._resumed = 0
         self._unreadable: str | None = None
         self.headers: Mapping[str, str] = {}
 
@@ -195,7 +198,9 @@ class Reading:
         if self._fruitless > self._web.settings.resumptions:
             limit = f"resumptions={self._web.settings.resumptions}"
             raise failure.lost(self._call, Evidence.MAYBE_SENT, f"the stream was resumed without anything new: {limit}")
-        await asyncio.sleep((RETRY_MS if self._retry is None else self._retry) / 1000)
+        self._resumed += 1
+        least = min(RETRY_MS, 2**self._resumed)  # one that ends its stream again and again is not asked in a frenzy
+        await asyncio.sleep(max(least, RETRY_MS if self._retry is None else self._retry) / 1000)
 
     async def _resume(self) -> Raw | Refusal | None:
         web = self._web
