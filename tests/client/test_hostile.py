@@ -309,3 +309,25 @@ async def test_a_server_that_ends_its_stream_again_and_again_is_not_asked_in_a_f
         with pytest.raises(DeadlineExceeded):
             await calling
         assert 3 < len(asked) < 40
+
+
+async def test_a_question_is_answered_once_and_again_only_after_a_failure():
+    question = {"method": "elicitation/create", "params": FORM}
+    async with connected() as (client, channel):
+        calling = asyncio.ensure_future(client.try_call_tool("pay"))
+        asked = {"resultType": "input_required", "inputRequests": {"q": question}, "requestState": "s"}
+        channel.reply(await channel.expect("tools/call"), asked)
+        open_question = await calling
+
+        failing = asyncio.ensure_future(open_question.answer({"q": {"x": "y"}}, timeout=0))
+        with pytest.raises(DeadlineExceeded):
+            await failing
+        first = asyncio.ensure_future(open_question.answer({"q": {"x": "y"}}))
+        request = await channel.expect("tools/call")
+        with pytest.raises(ConfigurationError, match="answered already"):
+            await open_question.answer({"q": {"x": "z"}})
+        channel.reply(request, tool_result("paid"))
+        assert (await first).value == "paid"
+        with pytest.raises(ConfigurationError, match="answered already"):
+            await open_question.answer({"q": {"x": "z"}})
+        assert sum(b"tools/call" in sent for sent in channel.sent) == 2

@@ -27,6 +27,8 @@ _encode = msgspec.json.Encoder().encode
 class InputRequired(Generic[T]):
     """The server needs answers before it goes on. A question may be answered once, or never: nothing waits for it.
 
+    One whose answer failed may be answered again, as far as the failure's evidence allows.
+
     Attributes:
         requests: What is asked, by the keys that the answers must have: each a method and its params, untrusted.
     """
@@ -40,6 +42,7 @@ class InputRequired(Generic[T]):
     ) -> None:
         self.requests = dict(requests)
         self._go_on = go_on
+        self._answered = False
 
     def __repr__(self) -> str:
         asked = ", ".join(f"{key!r}: {request.method}" for key, request in self.requests.items())
@@ -72,8 +75,8 @@ class InputRequired(Generic[T]):
             `Succeeded`, `Refused`, or the next question.
 
         Raises:
-            ConfigurationError: The keys are not those that were asked, or an answer does not fit its question. Nothing
-                was sent.
+            ConfigurationError: The keys are not those that were asked, an answer does not fit its question, or it was
+                answered already. Nothing was sent.
             CallFailed: The call failed.
         """
         missing, unasked = self.requests.keys() - answers.keys(), answers.keys() - self.requests.keys()
@@ -90,7 +93,14 @@ class InputRequired(Generic[T]):
                 shaped_answers[key] = Raw(_encode(shaped(request, answers[key])))
             except (ValueError, TypeError) as error:
                 raise ConfigurationError(f"the answer for {key!r} does not fit: {error}") from error
-        return await self._go_on(shaped_answers, timeout, deadline)
+        if self._answered:
+            raise ConfigurationError("this question was answered already: what was asked for may run only once for it")
+        self._answered = True
+        try:
+            return await self._go_on(shaped_answers, timeout, deadline)
+        except BaseException:
+            self._answered = False  # whether it is safe to answer again is what the failure's evidence says
+            raise
 
 
 Outcome: TypeAlias = Succeeded[T] | Refused | InputRequired[T]
