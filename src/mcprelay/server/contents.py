@@ -49,7 +49,7 @@ from mcprelay.types import Audio, EmbeddedResource, Image, Meta, ReadResourceRes
 
 JSON = "application/json"
 _KEYS = frozenset({"uri", "text", "blob", "mimeType", "mime_type", "_meta"})
-_CONTENT = (ResourceContents, EmbeddedResource, File, Image, Audio, Text, bytes, bytearray)
+_CONTENT = (ResourceContents, EmbeddedResource, File, Image, Audio, Text, bytes, bytearray, memoryview)
 
 
 def resource_result(
@@ -152,7 +152,7 @@ def guess_text_type(text: str) -> str:
 
 
 def _is_file(value: Any) -> bool:
-    return isinstance(value, (File, bytes, bytearray)) or is_path(value) or is_stream(value)
+    return isinstance(value, (File, bytes, bytearray, memoryview)) or is_path(value) or is_stream(value)
 
 
 def _is_contents(value: Any) -> bool:

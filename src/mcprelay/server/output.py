@@ -5,13 +5,14 @@ objects shapes that down later. Every value is written and then checked, so that
 schema says: once with msgspec's own speed, and only if that does not pass a second time, part by part. What does not
 pass then is an error that names the place.
 
-Annotations that are content (blocks, pictures, files, bytes, generators), `None`, `Any` and none at all publish
-nothing; `mcprelay.server.results` says what becomes of their values.
+Annotations that are content (blocks, pictures, files, bytes, streams, generators), `None`, `Any`, lists of anything and
+none at all publish nothing; `mcprelay.server.results` says what becomes of their values.
 """
 
 from __future__ import annotations
 
 import inspect
+import io
 import types
 import typing
 from collections import abc
@@ -34,8 +35,10 @@ from mcprelay.server.words import place
 from mcprelay.types import InputRequiredResult, PromptMessage, ResourceContents, Text, ToolResult
 
 _CONTENT = frozenset(
-    {*BLOCKS, File, ResourceContents, ToolResult, InputRequiredResult, PromptMessage, bytes, bytearray}
+    {*BLOCKS, File, ResourceContents, ToolResult, InputRequiredResult, PromptMessage, bytes, bytearray, memoryview}
 )
+_STREAMS = frozenset({typing.IO, typing.BinaryIO, typing.TextIO})
+_ITEMS = frozenset({list, tuple, abc.Sequence, abc.Iterable, abc.Collection})
 _GENERATORS = frozenset({abc.Generator, abc.AsyncGenerator, abc.Iterator, abc.AsyncIterator, abc.AsyncIterable})
 _AWAITED = frozenset({abc.Awaitable, abc.Coroutine})
 _LISTS = frozenset(
@@ -217,12 +220,12 @@ def is_content_type(annotation: Any) -> bool:
     origin = typing.get_origin(annotation)
     if origin is typing.Annotated:
         return is_content_type(typing.get_args(annotation)[0])
-    if origin in _GENERATORS:
+    if origin in _GENERATORS or origin in _STREAMS or annotation in _STREAMS:
         return True
     if origin in _LISTS:
         return any(is_content_type(argument) for argument in typing.get_args(annotation))
     return isinstance(annotation, type) and (
-        annotation in _CONTENT or annotation in _GENERATORS or _is_path(annotation)
+        annotation in _CONTENT or annotation in _GENERATORS or _is_path(annotation) or issubclass(annotation, io.IOBase)
     )
 
 
@@ -231,10 +234,14 @@ def _is_path(annotation: type) -> bool:
 
 
 def _says_nothing(annotation: Any) -> bool:
-    """`Any`, `object`, no annotation, and types that no value has."""
-    return any(
-        annotation is nothing for nothing in (Any, object, inspect.Signature.empty, typing.NoReturn, typing.Never)
-    )
+    """`Any`, `object`, no annotation, types that no value has, and lists that may hold anything, blocks too."""
+    if typing.get_origin(annotation) in _ITEMS:
+        return all(item is ... or _is_any(item) for item in typing.get_args(annotation))
+    return _is_any(annotation) or any(annotation is kind for kind in (*_ITEMS, typing.List, typing.Tuple))  # noqa: UP006
+
+
+def _is_any(annotation: Any) -> bool:
+    return any(annotation is nothing for nothing in _NOTHING)
 
 
 def _without_remarks(shape: Shape) -> Shape:

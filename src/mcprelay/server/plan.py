@@ -28,7 +28,7 @@ from mcprelay.server.shape.notes import Notes
 from mcprelay.server.shape.record import ABSENT, Field, Record
 from mcprelay.server.shape.scalar import ANYTHING, NULL
 from mcprelay.server.shape.union import NullUnsaid, OneOf
-from mcprelay.server.shape.walk import Walk
+from mcprelay.server.shape.walk import NoJsonForm, Walk
 from mcprelay.server.target import Target
 
 Injects: TypeAlias = Callable[[str, Any], Any]
@@ -103,6 +103,9 @@ class Plan:
         for parameter in target.signature.parameters.values():
             try:
                 self._take(parameter, injects)
+            except NoJsonForm as error:
+                advice = "or, if the caller should not send it, take it from Annotated[…, Depends(…)]."
+                raise DefinitionError(f"parameter {parameter.name!r}: {error}; {advice}") from error
             except DefinitionError as error:
                 raise DefinitionError(f"parameter {parameter.name!r}: {error}") from error
         self.record.fields = tuple(self._fields)

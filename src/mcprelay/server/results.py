@@ -132,7 +132,11 @@ class _Scale:
 
 def is_content(value: Any) -> bool:
     """Whether a value is content by itself, rather than data that becomes JSON."""
-    return isinstance(value, (*BLOCKS, File, ResourceContents, bytes, bytearray)) or is_path(value) or is_stream(value)
+    return (
+        isinstance(value, (*BLOCKS, File, ResourceContents, bytes, bytearray, memoryview))
+        or is_path(value)
+        or is_stream(value)
+    )
 
 
 def _is_data(value: Any) -> bool:

@@ -20,7 +20,7 @@ from mcprelay.server.output import NO_OUTPUT, Output, output_of
 from mcprelay.server.plan import Added, Injects, Plan, Thunk, Values
 from mcprelay.server.schema import Schema
 from mcprelay.server.shape import JsonSchema
-from mcprelay.server.shape.walk import Walk
+from mcprelay.server.shape.walk import NoJsonForm, Walk
 from mcprelay.server.target import Target, target_of
 from mcprelay.types import PromptArgument
 
@@ -173,6 +173,9 @@ def _output(
         output = Output(None, given)
         output.compile()
         return output
+    except NoJsonForm as error:
+        advice = "or, where what it returns is content and no data, say `-> Any`."
+        raise DefinitionError(f"its result: {error}; {advice}") from error
     except DefinitionError as error:
         raise DefinitionError(f"its result: {error}") from error
 

@@ -181,8 +181,9 @@ class Scan:
         try:
             loaded = self._loader.load(file, root)
         except Exception as error:
-            self._server.logger.exception("%s was skipped: it cannot be imported", file)
-            self._broken.append(Broken(file, f"{type(error).__name__}: {error}"))
+            advice = _advice(file, error)
+            self._server.logger.exception("%s was skipped: it cannot be imported%s", file, advice)
+            self._broken.append(Broken(file, f"{type(error).__name__}: {error}{advice}"))
             return
         entries = self._entries(loaded)
         if self._describes and entries is not None and self._server.by_hand == by_hand:
@@ -269,3 +270,11 @@ def _located(path: str | os.PathLike[str], beside: Path | None) -> Path:
             return place
     looked = " and ".join(dict.fromkeys(map(str, places)))
     raise ConfigurationError(f"discover: there is no {os.fspath(path)!r}: looked for {looked}")
+
+
+def _advice(file: str, error: Exception) -> str:
+    """What to write where a file asks for its neighbor by a name that is not on the path."""
+    name = error.name if isinstance(error, ModuleNotFoundError) else None
+    if not name or not any((Path(file).parent / beside).exists() for beside in (f"{name}.py", name)):
+        return ""
+    return f"; {name} is beside it, and the files of a folder are found as one package: `from .{name} import …`"

@@ -383,10 +383,13 @@ def _type_arguments(cls: type, arguments: tuple[Any, ...]) -> dict[Any, Any]:
     return variables
 
 
-def _refusal(annotation: Any) -> DefinitionError:
+class NoJsonForm(DefinitionError):
+    """A type has no JSON form. The message ends open, for advice on where the type stands."""
+
+
+def _refusal(annotation: Any) -> NoJsonForm:
     name = getattr(annotation, "__qualname__", None) or repr(annotation)
-    return DefinitionError(
+    return NoJsonForm(
         f"the type {name} has no JSON form. Use a dataclass, TypedDict, NamedTuple, msgspec Struct, attrs class or "
-        "pydantic model; or say what it looks like with Annotated[…, Schema(definition={…})]; or, if the caller should "
-        "not send it, take it from Annotated[…, Depends(…)]."
+        "pydantic model; or say what it looks like with Annotated[…, Schema(definition={…})]"
     )
