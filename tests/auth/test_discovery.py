@@ -205,6 +205,7 @@ def test_an_endpoint_that_is_no_plain_url_spoils_the_metadata(endpoint: str):
         read_server(encoded(issuer=ISSUER, authorization_endpoint=endpoint), issuer=ISSUER)
 
 
+@pytest.mark.clause("handshake.first-auth.base-url", "handshake.first-auth.fallback")
 def test_the_fallback_is_the_root_of_the_server_whatever_its_path():
     metadata = fallback_metadata(parse("https://api.example.com/v1/mcp"))
     assert metadata.authorization_endpoint == "https://api.example.com/authorize"
@@ -339,6 +340,12 @@ async def test_resource_metadata_for_another_resource_ends_it_there(make):
     assert network.sent_to("/authorize") == []
 
 
+@pytest.mark.clause(
+    "handshake.first-auth.metadata",
+    "handshake.first-auth.metadata-first",
+    "handshake.first-auth.metadata-place",
+    "handshake.first-auth.version-header",
+)
 async def test_a_server_without_metadata_is_its_own_authorization_server(make):
     both = Issuer("https://mcp.example.com", registration_endpoint="https://mcp.example.com/oauth/register")
     resource = Resource()
@@ -360,6 +367,7 @@ async def test_a_server_without_metadata_is_its_own_authorization_server(make):
     assert [header(request, "mcp-protocol-version") for request in found] == ["2025-03-26"] * 3
 
 
+@pytest.mark.clause("handshake.first-auth.fallback")
 async def test_a_server_that_publishes_nothing_has_its_endpoints_at_fixed_paths(make):
     both = Issuer("https://mcp.example.com")
     both.places = []

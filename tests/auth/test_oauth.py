@@ -65,7 +65,13 @@ async def test_resource_is_sent_byte_for_byte_in_both_requests(make):
     assert issuer.token_requests[0]["resource"] == odd
 
 
-@pytest.mark.clause("auth-registration.application-type", "auth-registration.native", "auth.refresh-grant")
+@pytest.mark.clause(
+    "auth-registration.application-type",
+    "auth-registration.native",
+    "auth.refresh-grant",
+    "handshake.auth.registration",
+    "handshake.first-auth.registration",
+)
 async def test_the_registration_says_native_and_asks_for_refresh_tokens(make):
     network, _, issuer = world()
     await call(

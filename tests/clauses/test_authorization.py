@@ -100,6 +100,7 @@ def challenge(answer: Answer) -> dict[str, str]:
     "auth-discovery.resource-metadata",
     "auth-discovery.authorization-servers",
     "auth-discovery.mechanism",
+    "handshake.auth.challenge",
 )
 async def test_the_metadata_of_the_resource_are_where_the_challenge_says(door: HttpWire):
     refused = await call(door, None)
@@ -122,7 +123,9 @@ async def test_the_challenge_and_the_metadata_name_the_scopes_that_requests_need
 # --------------------------------------------------------------------------------------------------------------- tokens
 
 
-@pytest.mark.clause("http.authentication", "auth-security.token-first", "auth.statuses")
+@pytest.mark.clause(
+    "http.authentication", "auth-security.token-first", "auth.statuses", "handshake.first-auth.required"
+)
 @pytest.mark.parametrize("verb", ["POST", "GET", "DELETE"])
 async def test_without_a_token_nothing_is_processed(door: HttpWire, guarded: Guarded, verb: str):
     message = door.message("tools/call", {"name": "whoami", "arguments": {}})

@@ -258,6 +258,7 @@ def forgetful(*, forget, then=lambda e: e.result({"content": []})):
     return respond
 
 
+@pytest.mark.clause("handshake.http.session-renewed")
 async def test_a_lost_session_is_renewed_once_and_the_call_repeated():
     async with ScriptedHttp(forgetful(forget={"s1"})) as http:
         async with fresh(http.url, revision=LEGACY) as client:
@@ -312,6 +313,7 @@ async def test_a_session_id_that_is_none_is_not_taken(session):
         assert all("mcp-session-id" not in e.headers for e in http.exchanges)
 
 
+@pytest.mark.clause("handshake.http.cancel-notification", "handshake.cancellation.own")
 async def test_cancelling_in_the_handshake_era_is_a_notice_because_a_closed_stream_is_none():
     heard = asyncio.Event()
 
@@ -436,6 +438,7 @@ async def test_an_older_server_that_answers_without_a_session_is_not_taken_for_a
         assert client.server.revision == LEGACY
 
 
+@pytest.mark.clause("handshake.http.answer-types-both", "handshake.http.answers-posted")
 async def test_what_the_server_asks_on_a_calls_stream_is_answered_by_a_request_of_its_own():
     answered = asyncio.Event()
     answers = []

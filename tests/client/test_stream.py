@@ -204,6 +204,7 @@ def polled(script):
     return respond
 
 
+@pytest.mark.clause("handshake.http.poll", "handshake.http.resume", "handshake.http.retry")
 async def test_a_stream_that_the_server_ends_is_resumed_after_the_time_it_names():
     posted = None
     times = []

@@ -329,6 +329,7 @@ def test_the_refusal_of_a_request_answers_it_and_any_other_has_the_id_of_the_rev
     validate_message(revision.name, unreadable, sender="server")
 
 
+@pytest.mark.clause("handshake.http.version-assumed")
 @pytest.mark.parametrize("mode", ["optional", "off"])
 def test_where_no_session_is_needed_a_call_speaks_what_its_header_names_or_the_assumed_revision(mode: Any) -> None:
     rules = endpoint(sessions=mode)

@@ -1,15 +1,19 @@
 """The clauses of the specification, and which tests prove them.
 
-One file for each page of the newest revision holds its MUST and SHOULD clauses: an id, the level, our own short words
-for what is asked, and whom it binds. A test says which clauses it proves with `@pytest.mark.clause("http.origin-403")`;
-`make manifest` writes that into the files. A clause without a test has a reason: it binds somebody else, or it has no
-test yet.
+One file for each page of a revision holds its MUST and SHOULD clauses: an id, the level, our own short words for what
+is asked, and whom it binds. A test says which clauses it proves with `@pytest.mark.clause("http.origin-403")`; `make
+manifest` writes that into the files. A clause without a test has a reason: it binds somebody else, or it has no test
+yet.
+
+A page of the newest revision has all of its clauses, and its file has no date. The handshake era has what it asks
+beside those: pages of its last revision, and of an older one where that was dropped again; their files have the date,
+and their clauses begin with `handshake.`. What a later revision asks in other words is not listed twice:
+`tests/matrix` speaks every revision over every wire, and the official conformance suite does too. `tests/emitted.py`
+and the watches that it names hold every message of every revision against its schema.
 
 Left out are pages that ask nothing of anybody (architecture, schema, changelog and indexes), what is permitted (MAY),
-and the four older revisions: what these ask beyond the newest one (sessions, batches, `ping`, streams that are resumed)
-is proven by the tests of these things, by `tests/matrix`, which speaks every revision over every wire, and by the
-official conformance suite. `tests/emitted.py` and the watches that it names hold every message of every revision
-against its schema.
+and what binds only those who have tasks of the handshake era, which the package has not. A few sentences that say
+`should` in lower case are in, where they are all that is said of how old and new meet.
 
 Knows files, clauses and marks. Does not know whether a test passes.
 """

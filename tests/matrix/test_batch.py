@@ -82,6 +82,7 @@ async def wire(request):
     await wire.aclose()
 
 
+@pytest.mark.clause("handshake.batch.received")
 @pytest.mark.parametrize("revision", HANDSHAKE, ids=lambda revision: revision.name)
 async def test_a_batch_is_answered_by_a_batch_in_the_revision_that_has_them_and_refused_in_others(wire, revision):
     tape = Tape(revision.name)
@@ -103,6 +104,7 @@ async def test_a_batch_is_answered_by_a_batch_in_the_revision_that_has_them_and_
     assert (await wire.say({"jsonrpc": "2.0", "id": 4, "method": "ping"}))["result"] == {}
 
 
+@pytest.mark.clause("handshake.batch.received")
 @pytest.mark.parametrize("revision", HANDSHAKE, ids=lambda revision: revision.name)
 async def test_a_client_understands_a_batch_of_its_server_in_the_revision_that_has_them(revision):
     channel = ScriptedChannel()

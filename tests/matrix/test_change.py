@@ -23,6 +23,9 @@ async def told(events, expected) -> None:
     assert await asyncio.wait_for(anext(events), PATIENCE) == expected
 
 
+@pytest.mark.clause(
+    "handshake.prompts.list-changed", "handshake.resources.list-changed", "handshake.tools.list-changed"
+)
 async def test_a_change_of_each_list_is_told(house: House):
     skip_where_nothing_is_told(house)
     async with house.client.listen(tools=True, prompts=True, resources=True) as events:

@@ -9,6 +9,7 @@ from tests.matrix.conftest import House, moved_in
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
+@pytest.mark.clause("handshake.index.lifecycle", "handshake.lifecycle.respect-version", "handshake.transports.custom")
 async def test_both_sides_agree_on_the_revision_and_say_who_they_are(house: House):
     await house.client.discover()
     face = house.client.server
@@ -31,6 +32,7 @@ async def test_the_server_declares_what_it_has_in_the_words_of_the_revision(hous
     assert face.capabilities.logging == {}
 
 
+@pytest.mark.clause("handshake.ping.answered")
 async def test_a_ping_is_answered_where_there_are_pings(house: House):
     if house.revision.method("ping") is None:
         pytest.skip("the revision has no pings")

@@ -31,6 +31,7 @@ async def test_an_unknown_tool_is_a_protocol_error(house: House):
     assert await code_of(house.client.call_tool("nobody")) == house.revision.code(Fault.INVALID_PARAMS)
 
 
+@pytest.mark.clause("handshake.resources.not-found")
 async def test_an_unknown_resource_has_the_code_of_the_revision(house: House):
     code = await code_of(house.client.read_resource("house://nowhere"))
     assert code == house.revision.code(Fault.RESOURCE_NOT_FOUND)

@@ -115,6 +115,7 @@ def test_content_that_a_revision_lacks_is_said_in_text_and_never_dropped() -> No
     assert OLDEST.shape(ProgressParams(progress_token=1, progress=1.0, message="m")).message is None
 
 
+@pytest.mark.clause("handshake.elicitation.url-id")
 def test_an_elicitation_by_address_has_an_id_only_where_the_revision_demands_one() -> None:
     request = InputRequest("elicitation/create", {"mode": "url", "message": "m", "url": "https://x.example"})
 

@@ -173,6 +173,7 @@ async def test_questions_are_asked_and_answered_on_the_wire() -> None:
     await client.channel.aclose()
 
 
+@pytest.mark.clause("handshake.cancellation.server-stops", "handshake.cancellation.server-own")
 async def test_a_cancelled_call_gets_no_answer_and_its_question_is_taken_back() -> None:
     client = Client(build(), HANDSHAKE[0])
     await client.initialize(roots={})
@@ -335,6 +336,7 @@ async def test_a_channel_that_breaks_ends_the_serving_and_nothing_else() -> None
         assert channel.closed
 
 
+@pytest.mark.clause("handshake.cancellation.reason-logged")
 async def test_the_reason_of_a_cancellation_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     client = Client(build(), HANDSHAKE[0])
     await client.initialize(roots={})

@@ -83,6 +83,7 @@ async def test_sessions_that_are_over_make_room() -> None:
     assert len(store) == 1
 
 
+@pytest.mark.clause("handshake.http.session-random", "handshake.http.session-ascii")
 def test_a_session_id_is_visible_ascii_and_never_the_same() -> None:
     ids = {new_session_id() for _ in range(100)}
     assert len(ids) == 100

@@ -160,6 +160,7 @@ async def test_renewing_keeps_a_session_that_is_in_use() -> None:
     await two.refusal(two.request("ping"), 404)
 
 
+@pytest.mark.clause("handshake.logging.internal-error")
 async def test_what_cannot_be_remembered_is_said_so(caplog: pytest.LogCaptureFixture) -> None:
     class BreaksOnUpdate(Copies):
         async def update(self, id: str, change: Callable[[Session], None], ttl: float) -> Session | None:
@@ -169,6 +170,7 @@ async def test_what_cannot_be_remembered_is_said_so(caplog: pytest.LogCaptureFix
     with caplog.at_level(logging.ERROR, "mcprelay.server"):
         await http.initialize()
         answer = await http.answer(http.request("logging/setLevel", {"level": "error"}))
+    assert answer["error"]["code"] == -32603
     assert "the session store does not answer" in answer["error"]["message"]
     assert "the session store failed" in caplog.text
     await http.result(http.request("ping"))

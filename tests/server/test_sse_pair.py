@@ -101,6 +101,7 @@ async def connected(
         yield Pair(http, stream, event.data.decode())
 
 
+@pytest.mark.clause("handshake.http.pair-served", "handshake.pair.messages")
 @pytest.mark.parametrize("revision", HANDSHAKE)
 async def test_a_client_of_the_pair_is_served_in_its_revision(revision: str) -> None:
     async with connected(build().asgi(), revision) as pair:
@@ -109,6 +110,7 @@ async def test_a_client_of_the_pair_is_served_in_its_revision(revision: str) -> 
         assert answer["result"]["content"][0]["text"] == "3"
 
 
+@pytest.mark.clause("handshake.pair.endpoints", "handshake.pair.endpoint-event")
 @pytest.mark.parametrize(
     ("path", "root_path", "options", "address"),
     [
@@ -186,6 +188,7 @@ async def test_messages_of_a_session_that_is_not_open_are_refused() -> None:
     assert await ended.post(request("ping")).begun() == 404
 
 
+@pytest.mark.clause("handshake.pair.origin")
 async def test_the_rules_of_the_endpoint_hold_for_the_pair() -> None:
     app = build(allowed_origins=["https://app.example"], limits=Limits(body_bytes=100)).asgi()
     http = Http(app)

@@ -120,6 +120,7 @@ def text(result: dict[str, Any]) -> str:
 # -------------------------------------------------------------------------------------------------------- the handshake
 
 
+@pytest.mark.clause("handshake.lifecycle.version-same", "handshake.http.session-ascii")
 @pytest.mark.parametrize("revision", HANDSHAKE)
 async def test_initialize_agrees_on_the_proposed_revision_and_begins_a_session(server: Server, revision: str) -> None:
     http = Http(server.asgi(), revision)
@@ -132,6 +133,7 @@ async def test_initialize_agrees_on_the_proposed_revision_and_begins_a_session(s
     assert text(await http.result(http.call("add", {"a": 1, "b": 2}))) == "3"
 
 
+@pytest.mark.clause("handshake.lifecycle.version-other", "handshake.lifecycle.version-other-latest")
 @pytest.mark.parametrize("proposed", ["1999-01-01", "", revisions.NEWEST.name])
 async def test_an_unknown_revision_is_answered_with_the_newest_that_has_a_handshake(http: Http, proposed: str) -> None:
     params = {"protocolVersion": proposed, "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}
@@ -172,6 +174,7 @@ async def test_capabilities_and_instructions_are_those_of_the_revision(gate: Gat
 # ------------------------------------------------------------------------------------------------------------- sessions
 
 
+@pytest.mark.clause("handshake.http.session-missing")
 async def test_a_message_without_its_session_is_refused(http: Http) -> None:
     await http.initialize()
     for message in (
@@ -183,6 +186,7 @@ async def test_a_message_without_its_session_is_refused(http: Http) -> None:
         assert "Mcp-Session-Id" in error["message"]
 
 
+@pytest.mark.clause("handshake.http.session-ended")
 async def test_an_unknown_session_is_not_found(http: Http) -> None:
     await http.initialize()
     for response in (
@@ -194,6 +198,7 @@ async def test_an_unknown_session_is_not_found(http: Http) -> None:
         await http.refusal(response, 404)
 
 
+@pytest.mark.clause("handshake.http.session-ended")
 async def test_a_session_that_was_ended_is_not_found_any_more(http: Http) -> None:
     await http.initialize()
     response = http.delete()
@@ -203,6 +208,7 @@ async def test_a_session_that_was_ended_is_not_found_any_more(http: Http) -> Non
     await http.refusal(http.delete(), 404)
 
 
+@pytest.mark.clause("handshake.http.session-ended")
 async def test_a_session_is_forgotten_when_it_was_idle_for_its_time(gate: Gate) -> None:
     seconds = [0.0]
     store = MemorySessions(now=lambda: seconds[0])
@@ -413,6 +419,7 @@ async def test_the_header_may_be_left_out_because_the_session_knows(server: Serv
     await http.result(http.call("add", {"a": 1, "b": 2}, mcp_protocol_version=None))
 
 
+@pytest.mark.clause("handshake.http.version-invalid", "handshake.lifecycle.respect-version")
 @pytest.mark.parametrize("revision", STREAMABLE)
 async def test_another_revision_than_the_sessions_is_refused(server: Server, revision: str) -> None:
     http = Http(server.asgi(), revision)
@@ -431,6 +438,7 @@ async def test_another_revision_than_the_sessions_is_refused(server: Server, rev
 # ---------------------------------------------------------------------------------------------------------------- calls
 
 
+@pytest.mark.clause("handshake.http.answer-types")
 @pytest.mark.parametrize("revision", HANDSHAKE)
 async def test_a_call_that_tells_nothing_is_answered_with_json(server: Server, revision: str) -> None:
     http = Http(server.asgi(), revision)
@@ -458,6 +466,9 @@ async def test_every_method_of_the_revision_is_answered_in_its_shape(server: Ser
         await http.result(http.request(method, params))
 
 
+@pytest.mark.clause(
+    "handshake.http.stream-ends", "handshake.http.stream-until-response", "handshake.http.stream-response"
+)
 @pytest.mark.parametrize("revision", HANDSHAKE)
 async def test_progress_and_logs_come_on_the_stream_of_their_call_before_its_answer(
     server: Server, revision: str
@@ -472,6 +483,7 @@ async def test_progress_and_logs_come_on_the_stream_of_their_call_before_its_ans
     assert [message["params"]["level"] for message in said[:-1]] == ["info", "warning"]
 
 
+@pytest.mark.clause("handshake.logging.set-level", "handshake.logging.invalid-level")
 async def test_a_session_sets_its_log_level(http: Http) -> None:
     await http.initialize()
     await http.result(http.request("logging/setLevel", {"level": "debug"}))
@@ -494,6 +506,7 @@ async def test_errors_have_the_status_and_code_of_the_revision(http: Http) -> No
     assert (await http.refusal(http.request("ping", id=1.5), 400))["code"] == -32600
 
 
+@pytest.mark.clause("handshake.http.response-accepted", "handshake.cancellation.invalid-ignored")
 @pytest.mark.parametrize(
     "message",
     [
@@ -521,6 +534,7 @@ async def test_an_id_that_is_in_use_is_refused(http: Http, gate: Gate) -> None:
     await http.result(http.request("ping", id=5))
 
 
+@pytest.mark.clause("handshake.http.answer-types")
 @pytest.mark.parametrize(
     ("accept", "kind"), [("application/json", "application/json"), ("text/event-stream", "text/event-stream")]
 )
@@ -553,6 +567,7 @@ async def test_a_long_silence_becomes_a_stream_that_is_kept_alive(gate: Gate) ->
 # --------------------------------------------------------------------------------------- cancellation, and hanging up
 
 
+@pytest.mark.clause("handshake.cancellation.server-stops")
 async def test_a_cancelled_call_ends_and_gets_no_answer(http: Http, gate: Gate) -> None:
     await http.initialize()
     call = http.call("wait", id="w")
@@ -572,6 +587,7 @@ async def test_a_cancelled_call_ends_its_stream(http: Http, gate: Gate) -> None:
     assert gate.cancelled.is_set()
 
 
+@pytest.mark.clause("handshake.http.disconnect-no-cancel")
 async def test_hanging_up_does_not_cancel_a_call(http: Http, gate: Gate) -> None:
     await http.initialize()
     call = http.call("wait")
@@ -666,6 +682,7 @@ async def test_an_error_is_an_answer_too(http: Http) -> None:
     assert last["error"]["message"] == "no roots today"
 
 
+@pytest.mark.clause("handshake.lifecycle.only-negotiated")
 async def test_nothing_is_asked_that_the_client_has_not_declared(http: Http) -> None:
     await http.initialize()
     answer = await http.answer(http.call("book"))
@@ -685,6 +702,7 @@ async def test_one_session_cannot_answer_for_another(server: Server) -> None:
     assert text((await mine.rest(call))[-1]["result"]) == ""
 
 
+@pytest.mark.clause("handshake.cancellation.server-own", "handshake.cancellation.server-late")
 async def test_the_question_of_a_cancelled_call_is_taken_back(http: Http) -> None:
     await http.initialize(roots={})
     call = http.call("folders", id=3)
@@ -795,6 +813,7 @@ async def test_a_server_that_stops_ends_its_streams(server: Server, http: Http) 
     await stream.done()
 
 
+@pytest.mark.clause("handshake.lifecycle.only-negotiated")
 async def test_only_changes_that_are_declared_are_told(gate: Gate) -> None:
     from mcprelay.types import ServerCapabilities
 
@@ -839,6 +858,7 @@ async def test_a_stream_that_goes_on_is_joined(http: Http, gate: Gate) -> None:
     assert text((await http.rest(http.get(call.last_event_id)))[0]["result"]) == "waited"
 
 
+@pytest.mark.clause("handshake.http.resume-own")
 async def test_only_events_of_that_stream_are_told_again(http: Http) -> None:
     await http.initialize()
     one = http.call("count", {"to": 3}, meta={"progressToken": "one"})
@@ -849,6 +869,7 @@ async def test_only_events_of_that_stream_are_told_again(http: Http) -> None:
     assert {message["params"]["progressToken"] for message in again[:-1]} == {"one"}
 
 
+@pytest.mark.clause("handshake.http.resume-own")
 async def test_an_event_of_another_session_resumes_nothing(server: Server) -> None:
     app = server.asgi()
     mine, yours = Http(app), Http(app)
@@ -1045,6 +1066,7 @@ async def answers(http: Http, response: Any) -> dict[Any, dict[str, Any]]:
     return {http.checked(answer).get("id"): answer for answer in found}
 
 
+@pytest.mark.clause("handshake.batch.received", "handshake.batch.answer-types", "handshake.batch.body")
 async def test_the_answers_of_a_batch_are_an_array(batching: Http) -> None:
     calls = [request("tools/call", {"name": "add", "arguments": {"a": n, "b": 1}}, id=n) for n in range(3)]
     response = batching.post([*calls, notification("notifications/x"), request("no/such", id="u")])
@@ -1058,6 +1080,7 @@ async def test_a_batch_of_one_is_answered_by_an_array_of_one(batching: Http) -> 
     assert list(await answers(batching, batching.post([request("ping", id=1)]))) == [1]
 
 
+@pytest.mark.clause("handshake.batch.accepted", "handshake.batch.body")
 async def test_a_batch_without_requests_is_accepted(batching: Http) -> None:
     await batching.accepted(batching.post([notification("notifications/x"), {"jsonrpc": "2.0", "id": 9, "result": {}}]))
 
@@ -1070,12 +1093,20 @@ async def test_what_is_no_message_in_a_batch_is_answered_in_its_place(batching: 
         batching.checked(answer)
 
 
+@pytest.mark.clause("handshake.batch.initialize-alone")
 async def test_initialize_is_no_part_of_a_batch(batching: Http) -> None:
     found = await answers(batching, batching.post([request("initialize", {}, id=1), request("ping", id=2)]))
     assert found[1]["error"]["code"] == -32600
     assert found[2]["result"] == {}
 
 
+@pytest.mark.clause(
+    "handshake.batch.answered-each",
+    "handshake.batch.related",
+    "handshake.batch.stream-until-response",
+    "handshake.batch.stream-ends",
+    "handshake.batch.answer-types",
+)
 async def test_a_batch_that_tells_something_is_answered_on_one_stream(batching: Http) -> None:
     batch = [
         request("tools/call", {"name": "count", "arguments": {"to": 2}, "_meta": {"progressToken": token}}, id=token)
@@ -1109,6 +1140,7 @@ async def test_a_batch_may_bring_answers_and_requests_together(batching: Http) -
 # --------------------------------------------------------------------------------------------------- without sessions
 
 
+@pytest.mark.clause("handshake.http.version-assumed")
 @pytest.mark.parametrize("mode", ["optional", "off"])
 async def test_plain_calls_need_no_session_where_the_server_says_so(gate: Gate, mode: Any) -> None:
     http = Http(build(gate, sessions=mode).asgi())

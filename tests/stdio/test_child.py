@@ -268,16 +268,14 @@ async def test_others_that_hold_the_pipes_do_not_hide_its_end():
 # -------------------------------------------------------------------------------------------------------------- ending
 
 
-@pytest.mark.clause("stdio.shutdown-order")
-@pytest.mark.clause("stdio.shutdown-order")
+@pytest.mark.clause("stdio.shutdown-order", "handshake.lifecycle.stdio-shutdown")
 async def test_closing_ends_its_input_and_lets_it_finish():
     async with child(*SH, "trap 'exit 9' TERM; cat >/dev/null; echo bye >&2; exit 4") as channel:
         pass
     assert (channel.exit_code, channel.stderr_tail) == (4, "bye\n")
 
 
-@pytest.mark.clause("stdio.shutdown-order")
-@pytest.mark.clause("stdio.shutdown-order")
+@pytest.mark.clause("stdio.shutdown-order", "handshake.lifecycle.stdio-shutdown")
 async def test_closing_terminates_a_child_that_ignores_the_end_of_its_input():
     async with child(
         *SH, "trap 'echo asked >&2; exit 9' TERM; echo; while :; do sleep 0.01; done", grace=0.2
@@ -288,8 +286,7 @@ async def test_closing_terminates_a_child_that_ignores_the_end_of_its_input():
     assert "asked\n" in channel.stderr_tail
 
 
-@pytest.mark.clause("stdio.shutdown-order")
-@pytest.mark.clause("stdio.shutdown-order")
+@pytest.mark.clause("stdio.shutdown-order", "handshake.lifecycle.stdio-shutdown")
 async def test_closing_kills_a_child_that_ignores_everything_in_bounded_time():
     async with child(*SH, "trap '' TERM; echo ready; while :; do sleep 1; done", grace=0.2) as channel:
         assert await channel.receive() == b"ready"
@@ -486,6 +483,7 @@ async def test_a_child_can_be_used_from_several_tasks_and_closed_by_another():
     assert channel.exit_code == 0
 
 
+@pytest.mark.clause("handshake.transports.stdio")
 async def test_a_server_of_ours_and_a_client_of_ours_speak_with_each_other():
     body = """
 from mcprelay.stdio import open_stdio
