@@ -55,12 +55,13 @@ class Added(Struct, frozen=True):
 
     definition: JsonSchema | None = None
     properties: dict[str, JsonSchema] = {}
+    required: frozenset[str] = frozenset()
     others: Any = UNSET
     root: JsonSchema = {}
 
     @classmethod
     def of(cls, schema: Schema | None) -> Added:
-        """Take apart. What the signature settles, the type and what is required, is left to it.
+        """Take apart. What the signature settles, the type and which parameters are required, is left to it.
 
         Raises:
             DefinitionError: A whole definition is not of an object.
@@ -75,7 +76,8 @@ class Added(Struct, frozen=True):
         properties = keywords.pop("properties", {})
         others = keywords.pop("additionalProperties", UNSET)
         root = {key: value for key, value in keywords.items() if key not in {"type", "required"}}
-        return cls(properties=properties, others=others, root=root)
+        required = frozenset(keywords.get("required", ()))
+        return cls(properties=properties, required=required, others=others, root=root)
 
 
 class Plan:
@@ -108,6 +110,7 @@ class Plan:
                 raise DefinitionError(f"parameter {parameter.name!r}: {error}; {advice}") from error
             except DefinitionError as error:
                 raise DefinitionError(f"parameter {parameter.name!r}: {error}") from error
+        self._name_others()
         self.record.fields = tuple(self._fields)
         self._open_up()
         self._check_keys()
@@ -168,6 +171,17 @@ class Plan:
         for field in unpacked.fields if isinstance(unpacked, Record) else ():
             self._names.append((field.name, _VALUE, len(self._fields)))
             self._fields.append(field)
+
+    def _name_others(self) -> None:
+        """What the user's `Schema` says of arguments that arrive in `**kwargs`, where it alone can tell of them."""
+        if not self._passes_others:
+            return
+        keys = {field.key for field in self._fields}
+        for key, said in self._added.properties.items():
+            if key not in keys:
+                self._names.append((key, _VALUE, len(self._fields)))
+                shape = Defined(said, ANYTHING)
+                self._fields.append(Field(name=key, key=key, shape=shape, optional=key not in self._added.required))
 
     def _field(self, parameter: inspect.Parameter, annotation: Any) -> Field:
         annotation, notes, shape, default = self._noted(parameter, annotation)
