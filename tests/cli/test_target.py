@@ -43,7 +43,7 @@ def test_variables_are_given_or_passed_on(monkeypatch):
 @pytest.mark.parametrize(
     ("target", "options", "sentence"),
     [
-        ("nowhere", PLAIN, "is no URL, no .py file and no module:server"),
+        ("nowhere", PLAIN, "is no URL, no .py file, no ./folder and no module:server"),
         ("no/such/file.py", PLAIN, "there is no file no/such/file.py"),
         ("https://example.com", Options(header=("nonsense",)), "write it as 'Name: value'"),
         (marked(["server"]), Options(env=("NO_SUCH_VARIABLE_X",)), "there is no such variable to pass on"),
@@ -97,7 +97,7 @@ def settings_file(monkeypatch, tmp_path):
 def test_a_name_is_looked_up_in_the_settings_file():
     assert _meaning("remote", PLAIN) == (
         "https://example.com/mcp",
-        {"auth": "s3cret", "headers": {"X-A": "b"}, "request_timeout": 60.0},
+        {"auth": "s3cret", "headers": {"X-A": "b"}, "request_timeout": 60.0, "connect_timeout": 60.0},
     )
     command, options = _meaning("local", Options(timeout=5.0, env=("MORE=2",)))
     assert command == ["npx", "-y", "some-server"]

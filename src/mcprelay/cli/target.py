@@ -58,14 +58,19 @@ def _meaning(target: str, options: Options) -> tuple[str | list[str], dict[str, 
         own = any(each.lower() == "authorization" for each in headers)
         auth = options.token or (None if own else _logged_in(target))
         return target, {"auth": auth, "headers": headers or None}
-    if _MODULE.fullmatch(target) or Path(target.partition(":")[0]).suffix == ".py":
+    if _MODULE.fullmatch(target) or Path(target.partition(":")[0]).suffix == ".py" or _is_folder(target):
         return _served(target), {"env": {**os.environ, **_variables(options.env)}, "stderr": _echo}
     if Path(_FILE).exists():
         return _configured(target, options)
     raise ConfigurationError(
-        f"{target!r} is no URL, no .py file and no module:server, and there is no {_FILE} here that could name it. "
-        "A command goes behind --, as in: mcprelay tools -- npx -y some-server"
+        f"{target!r} is no URL, no .py file, no ./folder and no module:server, and there is no {_FILE} here that could"
+        " name it. A command goes behind --, as in: mcprelay tools -- npx -y some-server"
     )
+
+
+def _is_folder(target: str) -> bool:
+    """Whether it is written as a folder: a bare word may be the name of a server."""
+    return (target.startswith(".") or "/" in target or os.sep in target) and Path(target).is_dir()
 
 
 def _echo(line: str) -> None:
@@ -94,6 +99,7 @@ def _configured(name: str, options: Options) -> tuple[str | list[str], dict[str,
             "env": env,
             "cwd": server.cwd,
             "request_timeout": options.timeout or server.timeout,
+            "connect_timeout": options.timeout or server.timeout,
         }
     headers = {each: secret.value for each, secret in server.headers.items()} | _headers(options.header)
     auth: Any = options.token or getattr(server.token, "value", None)
@@ -107,6 +113,7 @@ def _configured(name: str, options: Options) -> tuple[str | list[str], dict[str,
         "auth": auth,
         "headers": headers or None,
         "request_timeout": options.timeout or server.timeout,
+        "connect_timeout": options.timeout or server.timeout,
     }
 
 
