@@ -7,14 +7,16 @@ import select
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import mcprelay
 from mcprelay.cli import locking
 from mcprelay.cli.account import address
+from mcprelay.cli.option import Options
 from mcprelay.errors import ConfigurationError
-from mcprelay.relay.lock import load
+from mcprelay.relay.lock import Lock, load, save
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(mcprelay.__file__).parents[1]), "COLUMNS": "100"}
 COMMAND = [sys.executable, "-m", "mcprelay.cli"]
@@ -159,3 +161,37 @@ def test_what_a_login_is_for(tmp_path, monkeypatch):
         address("files")
     with pytest.raises(ConfigurationError, match="is there already"):
         locking.init(Path("mcprelay.toml"))
+
+
+PROMPTS = """
+from mcprelay import Server
+server = Server("far")
+@server.prompt
+def hi() -> str:
+    "Hi."
+    return "hi"
+server.run()
+"""
+
+
+def test_a_server_without_tools_has_nothing_to_review(place):
+    (place / "served.py").write_text(PROMPTS)
+    checked = run("lock", "--check", cwd=place)
+    assert checked.returncode == 1
+    assert "far: the server has no tools" in checked.stderr
+    assert "`mcprelay lock far` reviews it" in checked.stdout
+
+
+async def test_what_somebody_else_records_meanwhile_stays(place, monkeypatch):
+    monkeypatch.chdir(place)
+    monkeypatch.setenv("PYTHONPATH", ENVIRONMENT["PYTHONPATH"])
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(isatty=lambda: True))
+    path = place / "mcprelay.lock"
+
+    def agreed(name, count):
+        save(path, Lock().reviewed("b", [], revision=None))
+        return True
+
+    monkeypatch.setattr(locking, "_agreed", agreed)
+    await locking.lock([], Options(), how="ask")
+    assert set(load(path).sections) == {"b", "far"}

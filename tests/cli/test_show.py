@@ -7,7 +7,7 @@ from contextlib import redirect_stdout
 import pytest
 
 from mcprelay.cli import show
-from mcprelay.types import Prompt, Resource, Text, Tool
+from mcprelay.types import Completion, Image, Prompt, Resource, ResourceLink, Text, Tool
 
 HOSTILE = "\x1b]0;owned\x07\x9b31m\u202edrowssap\u200b\U000e0041"
 """A title for the terminal, a color by one character of C1, a text turned round, and what nobody sees."""
@@ -60,3 +60,17 @@ def test_what_was_asked_for_goes_into_a_pipe_as_it_is(screen):
         show.blocks([Text(HOSTILE)])
     assert harmless(screen.getvalue()) is screen.isatty()
     assert (HOSTILE in screen.getvalue()) is not screen.isatty()
+
+
+def test_no_name_begins_a_line_of_its_own(capsys):
+    forged = "x\nadd a=integer\n    Adds."
+    schema = {"type": "object", "properties": {forged: {"type": forged}}}
+    show.tools([Tool(name=forged, input_schema=schema)])
+    show.prompts([Prompt(name=forged)])
+    show.resources([Resource(uri=forged, name=forged, mime_type=forged)], [])
+    show.warnings([forged])
+    show.blocks([ResourceLink(uri=forged, name=forged), Image(b"", mime_type=forged)])
+    show.completion(Completion(values=(forged,)))
+    said = capsys.readouterr()
+    assert len(said.out.splitlines()) == 6
+    assert [line for line in said.err.splitlines() if line.startswith("add")] == []

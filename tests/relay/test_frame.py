@@ -430,7 +430,7 @@ def known(**more):
         (RemoteError(1, "m", {"k": "\u200bv"}), "The server answered with error 1.", 'm\n{"k":"v"}'),
         (
             HttpError("x", status=500, body="db\x00 down"),
-            "The server answered with HTTP status 500. The answer begins:",
+            "The server answered with HTTP status 500.",
             "db down",
         ),
     ],

@@ -247,3 +247,10 @@ def test_a_table_that_is_wrong_is_told_with_its_place(text, says):
         parse(text)
     assert "[servers.github" in str(caught.value)
     assert caught.value.line in {None, 2, 3}
+
+
+@pytest.mark.parametrize("found", ["9" * 5000, '"\\u001b[31m\\nmcprelay.lock: fine"'])
+def test_a_format_that_nobody_wrote_is_told_on_one_line_that_commands_nothing(found):
+    with pytest.raises(LockUnreadable) as caught:
+        parse(f"format = {found}\n")
+    assert str(caught.value).isprintable()

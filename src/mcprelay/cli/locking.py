@@ -16,19 +16,23 @@ import msgspec
 from mcprelay.cli.exit import Exit
 from mcprelay.cli.show import say
 from mcprelay.cli.target import open_client
-from mcprelay.errors import ConfigurationError
+from mcprelay.client.listing import Listing
+from mcprelay.errors import ConfigurationError, RemoteError
 from mcprelay.relay import config
 from mcprelay.relay.difference import FieldChange, differences
 from mcprelay.relay.errors import DefinitionRefused
 from mcprelay.relay.lock import Section, load, save
 from mcprelay.relay.pins import Definition, define
 from mcprelay.relay.reveal import legible, reveal
+from mcprelay.wire.jsonrpc import METHOD_NOT_FOUND
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from mcprelay.cli.option import Options
+    from mcprelay.client import Client
     from mcprelay.relay.settings import ServerSettings
+    from mcprelay.types import Tool
 
 
 async def lock(names: Sequence[str], options: Options, *, how: str) -> Exit:
@@ -73,11 +77,11 @@ async def lock(names: Sequence[str], options: Options, *, how: str) -> Exit:
 async def _offered(server: ServerSettings, options: Options) -> tuple[list[Definition], str | None, bool]:
     """The definitions that may be used, in which revision they were read, and whether all of them could be."""
     async with open_client(server.name, options) as client:
-        found = await client.list_tools()
+        found = await _listed(client, server.name)
         revision = client.server.revision
     definitions, whole = [], True
     for each in found.excluded:
-        say(f"{server.name}: {legible(each.name)} is no definition of a tool: {each.reason}")
+        say(f"{server.name}: {legible(each.name)} is no definition of a tool: {' '.join(each.reason.split())}")
     for tool in found:
         if server.allow.is_declared and not server.allow.allows(tool.name):
             continue
@@ -90,6 +94,17 @@ async def _offered(server: ServerSettings, options: Options) -> tuple[list[Defin
         say(f"{server.name}: {legible(name)} is in allow, and the server does not offer it")
         whole = False
     return definitions, revision, whole
+
+
+async def _listed(client: Client, name: str) -> Listing[Tool]:
+    """The tools of a server: none, where it does not know the question."""
+    try:
+        return await client.list_tools()
+    except RemoteError as error:
+        if error.code != METHOD_NOT_FOUND:
+            raise
+        say(f"{name}: the server has no tools")
+        return Listing()
 
 
 class _Review:
@@ -126,7 +141,8 @@ class _Review:
         if self.same:
             print(f"{name}: {len(self._definitions)} definitions, all as they were reviewed")
         elif not self._known:
-            print(f"{name}: nothing of it was reviewed yet")
+            then = "" if details else f"; `mcprelay lock {name}` reviews it"
+            print(f"{name}: nothing of it was reviewed yet{then}")
 
     def facts(self) -> dict[str, Any]:
         """The same for a program, as plain JSON values; texts are raw."""

@@ -43,6 +43,13 @@ def safe(text: str) -> str:
     return reveal(text)
 
 
+def one_line(text: str) -> str:
+    """A server's name of something, on one line: a break in it would begin a line that says what it likes."""
+    from mcprelay.relay.reveal import reveal
+
+    return reveal(text, of="name")
+
+
 def answered(text: str) -> str:
     """A text that was asked for: on a terminal as it may be shown, else as it is."""
     return safe(text) if sys.stdout.isatty() else text
@@ -96,11 +103,11 @@ def tools(found: Sequence[Tool]) -> None:
         needed = required if isinstance(required, list) else []
         properties = schema.get("properties")
         fields = properties if isinstance(properties, dict) else {}
-        out.print(safe(tool.name), style="bold", end="")
+        out.print(one_line(tool.name), style="bold", end="")
         words = [
             f"{name}={_kind(field)}" if name in needed else f"[{name}={_kind(field)}]" for name, field in fields.items()
         ]
-        out.print(safe("".join(f" {word}" for word in words)))
+        out.print(one_line("".join(f" {word}" for word in words)))
         _indented(tool.description or tool.title)
         for name, field in fields.items():
             if isinstance(field, dict) and isinstance(field.get("description"), str):
@@ -124,8 +131,8 @@ def resources(found: Sequence[Resource], templates: Sequence[ResourceTemplate]) 
     """Each resource and template: its URI, what it is."""
     for uri, each in [(one.uri, one) for one in found] + [(one.uri_template, one) for one in templates]:
         out = console()
-        out.print(safe(uri), style="bold", end="")
-        out.print(safe("  " + "  ".join(filter(None, [each.title or each.name, each.mime_type]))))
+        out.print(one_line(uri), style="bold", end="")
+        out.print(one_line("  " + "  ".join(filter(None, [each.title or each.name, each.mime_type]))))
         _indented(each.description)
     _count(found, "resource")
     if templates:
@@ -137,9 +144,9 @@ def prompts(found: Sequence[Prompt]) -> None:
     for prompt in found:
         out = console()
         arguments = prompt.arguments or ()
-        out.print(safe(prompt.name), style="bold", end="")
+        out.print(one_line(prompt.name), style="bold", end="")
         words = [f"{one.name}=…" if one.required else f"[{one.name}=…]" for one in arguments]
-        out.print(safe("".join(f" {word}" for word in words)))
+        out.print(one_line("".join(f" {word}" for word in words)))
         _indented(prompt.description or prompt.title)
         for one in arguments:
             if one.description:
@@ -161,7 +168,7 @@ def _count(found: Sequence[Any], noun: str) -> None:
 def warnings(texts: Iterable[str]) -> None:
     """What was wrong with a list."""
     for text in texts:
-        say(f"warning: {text}")
+        print(f"warning: {one_line(text)}", file=sys.stderr, flush=True)
 
 
 # -------------------------------------------------------------------------------------------------------------- answers
@@ -183,17 +190,18 @@ def blocks(content: Iterable[Block]) -> None:
 
 def _note(block: Any) -> str:
     if isinstance(block, Image | Audio):
-        return f"[{type(block).__name__.lower()}: {safe(block.mime_type)}, {len(block.data):,} bytes]"
+        return f"[{type(block).__name__.lower()}: {one_line(block.mime_type)}, {len(block.data):,} bytes]"
     if isinstance(block, ResourceLink):
-        return f"[link: {safe(block.uri)}  {safe(block.title or block.name)}]"
+        return f"[link: {one_line(block.uri)}  {one_line(block.title or block.name)}]"
     if isinstance(block, EmbeddedResource):
         resource = block.resource
         return answered(resource.text) if resource.text is not None else _blob(resource)
-    return f"[{safe(str(block.type))}: a kind of content that this version does not know]"
+    return f"[{one_line(str(block.type))}: a kind of content that this version does not know]"
 
 
 def _blob(resource: ResourceContents) -> str:
-    return f"[{safe(resource.mime_type or 'data')}: {len(resource.blob or b''):,} bytes of {safe(resource.uri)}]"
+    kind, size = one_line(resource.mime_type or "data"), len(resource.blob or b"")
+    return f"[{kind}: {size:,} bytes of {one_line(resource.uri)}]"
 
 
 def contents(answer: ReadResourceResult) -> None:
@@ -218,7 +226,7 @@ def messages(answer: GetPromptResult) -> None:
 def completion(answer: Completion) -> None:
     """What may be typed, a line each."""
     for value in answer.values:
-        print(safe(value))
+        print(one_line(value))
     if answer.has_more:
         say(f"{answer.total or 'there are'} more; type more of it to see them")
 

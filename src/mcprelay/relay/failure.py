@@ -102,8 +102,7 @@ def tell(error: Exception, *, acts: bool = True) -> Told:
     if isinstance(error, RemoteError):
         return Told(local=f"The server answered with error {error.code}.", remote=_said(error), code="tool_failed")
     if isinstance(error, HttpError) and not isinstance(error, AuthorizationRequired):
-        begins = " The answer begins:" if error.body else ""
-        return Told(local=f"The server answered with HTTP status {error.status}.{begins}", remote=error.body)
+        return Told(local=f"The server answered with HTTP status {error.status}.", remote=error.body)
     if isinstance(error, NeedsInput):
         return Told(local="The tool asks for input, and this application has nobody to answer.", code="needs_input")
     if isinstance(error, CallDenied):

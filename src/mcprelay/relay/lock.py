@@ -23,7 +23,7 @@ from msgspec import Struct, field
 
 from mcprelay.relay.errors import DefinitionRefused, LockUnreadable
 from mcprelay.relay.pins import Definition, define
-from mcprelay.relay.reveal import escaped, hidden
+from mcprelay.relay.reveal import escaped, hidden, legible
 
 FORMAT = 1
 HEAD = """\
@@ -201,11 +201,11 @@ def parse(text: str, *, source: str = "mcprelay.lock") -> Lock:
 
     try:
         tree = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # also a number that has too many digits
         raise _unparsed(text, source, error) from None
     found = tree.pop("format", None)
     if found != FORMAT or isinstance(found, bool):
-        says = "says no format" if found is None else f"has format {found}"
+        says = "says no format" if found is None else f"has format {legible(repr(found))}"
         raise LockUnreadable(f"{source}: {says}; this version of mcprelay reads format {FORMAT}", line=1)
     servers = tree.pop("servers", {})
     if tree or not isinstance(servers, dict):
