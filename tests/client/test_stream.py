@@ -280,6 +280,73 @@ async def test_a_server_that_refuses_to_resume_has_lost_the_answer():
             assert caught.value.evidence is Evidence.MAYBE_SENT
 
 
+async def test_an_error_that_a_resumed_stream_brings_is_the_answer():
+    posted = None
+
+    async def script(exchange):
+        nonlocal posted
+        await exchange.stream()
+        if exchange.method == "POST":
+            posted = exchange
+            await exchange.event(id="e1", retry=1)
+        else:
+            error = {"code": -32000, "message": "the tool is out of order"}
+            await exchange.event({"jsonrpc": "2.0", "id": posted.message["id"], "error": error}, id="e2")
+        await exchange.end()
+
+    async with ScriptedHttp(polled(script)) as http, fresh(http.url, revision=LEGACY) as client:
+        with pytest.raises(RemoteError, match="the tool is out of order") as caught:
+            await client.call_tool("x")
+        assert caught.value.evidence is Evidence.ANSWERED
+
+
+@pytest.mark.parametrize("trouble", [429, 502, 503, "cut"])
+async def test_a_resumption_that_fails_for_the_moment_is_tried_again(trouble):
+    posted = None
+
+    async def script(exchange):
+        nonlocal posted
+        if exchange.method == "POST":
+            posted = exchange
+            await exchange.stream()
+            await exchange.event(id="e1", retry=1)
+            await exchange.end()
+        elif http.methods.count("GET") > 2:
+            await exchange.stream()
+            await exchange.event(answer(posted, {"content": []}), id="e2")
+            await exchange.end()
+        elif trouble == "cut":
+            exchange.cut()
+        else:
+            await exchange.reply(trouble)
+
+    async with ScriptedHttp(polled(script)) as http:
+        async with fresh(http.url, revision=LEGACY) as client:
+            assert (await client.call_tool("x")).content == ()
+        assert [e.headers["last-event-id"] for e in http.exchanges if e.method == "GET"] == ["e1"] * 3
+        assert http.methods.count("tools/call") == 1
+
+
+async def test_resumptions_that_bring_nothing_are_tried_after_ever_longer_waits(monkeypatch):
+    waits = []
+
+    async def slept(seconds):
+        waits.append(round(seconds * 1000))
+
+    async def script(exchange):
+        await exchange.stream()
+        if exchange.method == "POST":
+            await exchange.event(id="e1", retry=20)
+        await exchange.end()
+
+    async with ScriptedHttp(polled(script)) as http, fresh(http.url, revision=LEGACY, resumptions=7) as client:
+        monkeypatch.setattr("mcprelay.client.stream.asyncio.sleep", slept)
+        with pytest.raises(ConnectionLost, match="resumptions=7"):
+            await client.call_tool("x")
+        monkeypatch.undo()
+    assert waits == [20, 100, 200, 400, 800, 1000, 1000]
+
+
 @pytest.mark.parametrize("streamed", [False, True])
 @pytest.mark.parametrize(("result", "why"), [(b"[" * 101 + b"]" * 101, "depth=100"), (b'"\\ud800"', "not JSON")])
 async def test_an_answer_that_cannot_be_read_is_told_with_the_reason(streamed, result, why):

@@ -15,7 +15,7 @@ from msgspec import UNSET
 from mcprelay.client import failure
 from mcprelay.client.courier import Refusal
 from mcprelay.client.progress import logger
-from mcprelay.client.stream import RETRY_MS
+from mcprelay.client.stream import FOR_THE_MOMENT, RETRY_MS
 from mcprelay.core.dialer import Kind, kind_of
 from mcprelay.errors import CallFailed, HttpError
 from mcprelay.wire import jsonrpc, sse
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from mcprelay.client.web import Web
     from mcprelay.ports import Reply
 
-_FOR_THE_MOMENT = frozenset({408, 425, 429, 500, 502, 503, 504})
-"""Statuses that say nothing of whether there is such a stream."""
 _NOT_AFTER_THAT = frozenset({400, 404, 410, 422})
 """Statuses by which a server may refuse to resume a stream that it would begin."""
 _PAUSE_MS_MOST = 60_000
@@ -108,7 +106,7 @@ class _Ear:
 
     def pause(self) -> float:
         """Seconds to wait before it is opened again: longer each time that nothing came, never less than it asked."""
-        return max(self.retry, min(self.retry * 2 ** min(self.fruitless, 6), _PAUSE_MS_MOST)) / 1000
+        return float(max(self.retry, min(self.retry * 2 ** min(self.fruitless, 6), _PAUSE_MS_MOST))) / 1000
 
 
 async def stand(web: Web, *, renewed: bool = False) -> None:
@@ -149,7 +147,7 @@ async def _attempt(web: Web, ear: _Ear) -> CallFailed | None:
         web.lose(session)
         await web.rejoin()
         return None
-    if answer.status in _FOR_THE_MOMENT:
+    if answer.status in FOR_THE_MOMENT:
         raise failure.deaf(f"HTTP {answer.status}")
     if ear.last and answer.status in _NOT_AFTER_THAT:
         ear.last = ""

@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 
 RETRY_MS = 1000
 """How long to wait before a stream is resumed when the server names no time."""
+FOR_THE_MOMENT = frozenset({408, 425, 429, 500, 502, 503, 504})
+"""Statuses that say nothing of whether there is such a stream."""
+_HASTE_MS = 50
+"""What doubles with each resumption that brought nothing: a server that is started anew is not given up in a blink."""
 
 
 class Reading:
@@ -199,22 +203,29 @@ class Reading:
             limit = f"resumptions={self._web.settings.resumptions}"
             raise failure.lost(self._call, Evidence.MAYBE_SENT, f"the stream was resumed without anything new: {limit}")
         self._resumed += 1
-        least = min(RETRY_MS, 2**self._resumed)  # one that ends its stream again and again is not asked in a frenzy
+        # One that ends its stream again and again is not asked in a frenzy.
+        again = _HASTE_MS * 2 ** (self._fruitless - 1) if self._fruitless > 1 else 0
+        least = min(RETRY_MS, max(again, 2**self._resumed))
         await asyncio.sleep(max(least, RETRY_MS if self._retry is None else self._retry) / 1000)
 
     async def _resume(self) -> Raw | Refusal | None:
+        """Ask for the rest; None when there is nothing yet. A GET may be repeated, so what may pass is waited out."""
         web = self._web
         request = web.dialer.get(last_event_id=self._last)
         try:
             answer = await web.courier.deliver(request, self._receive, call=self._call)
+        except ConnectionLost:
+            return None
         except CallFailed as error:
             if error.evidence is Evidence.NOT_SENT:  # of this GET: the request itself had been sent
                 return None
             raise
-        if isinstance(answer, Refusal):
-            reason = f"the stream could not be resumed (HTTP {answer.status})"
-            raise failure.lost(self._call, Evidence.MAYBE_SENT, reason)
-        return answer
+        if not isinstance(answer, Refusal) or 200 <= answer.status < 300:
+            return answer  # the last is the error that the call is answered with
+        if answer.status in FOR_THE_MOMENT:
+            return None
+        reason = f"the stream could not be resumed (HTTP {answer.status})"
+        raise failure.lost(self._call, Evidence.MAYBE_SENT, reason)
 
 
 def _settle(reply: Reply) -> None:
