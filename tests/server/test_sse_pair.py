@@ -138,6 +138,25 @@ async def test_behind_a_proxy_that_takes_a_prefix_away_the_public_address_tells_
         assert pair.address.startswith("/deep/messages?")
 
 
+@pytest.mark.parametrize(
+    ("public_url", "address"),
+    [
+        ("https://my.example/deep/mcp", "/deep/messages?"),
+        ("https://my.example/mcp", "/messages?"),
+        ("https://my.example/a%20b/mcp", "/a%20b/messages?"),
+        ("https://my.example", "/inside/messages?"),
+        ("https://my.example/inside", "/inside/messages?"),
+        (None, "/inside/messages?"),
+    ],
+)
+async def test_the_public_address_goes_before_the_mount_that_a_proxy_leads_to(
+    public_url: str | None, address: str
+) -> None:
+    app = build(public_url=public_url, allowed_hosts=["*"]).asgi()
+    async with connected(app, root_path="/inside") as pair:
+        assert pair.address.startswith(address)
+
+
 async def test_the_pair_is_there_unless_it_is_not_wanted() -> None:
     http = Http(build().asgi(sse_path=None))
     assert await http.send("GET", path="/sse").begun() == 404

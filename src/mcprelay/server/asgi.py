@@ -11,6 +11,7 @@ import asyncio
 import logging
 import weakref
 from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
 
 from mcprelay.core.endpoint import Endpoint
 from mcprelay.core.work import Exchange, Form, Handshake, Head, InSession, Notice, Refusal, Work, request_id
@@ -372,8 +373,8 @@ class App:
             await self.here().pair.post(arrival, body)
 
     def _prefix(self, scope: Scope) -> str:
-        """What clients have to put before a path of this app."""
-        return scope.get("root_path") or self._public_prefix
+        """What clients have to put before a path of this app: what is said of the public address, else the mount."""
+        return scope.get("root_path") or "" if self._public_prefix is None else self._public_prefix
 
 
 def _busy(why: str, request_id: int | str | None = None) -> Refusal:
@@ -384,9 +385,9 @@ def _say(why: str) -> bytes:
     return jsonrpc.refusal(None, jsonrpc.INVALID_REQUEST, why)
 
 
-def _public_prefix(public_url: str | None, root: str) -> str:
-    """The prefix that a proxy takes away, as far as the public address of the endpoint tells."""
+def _public_prefix(public_url: str | None, root: str) -> str | None:
+    """The prefix that clients know, whatever a proxy makes of it; None where the public address does not tell."""
     if public_url is None:
-        return ""
-    path = "/" + public_url.partition("://")[2].partition("/")[2].partition("?")[0].strip("/")
-    return path[: -len(root)] if path.endswith(root) else ""
+        return None
+    path = "/" + unquote(urlsplit(public_url).path).strip("/")
+    return path[: -len(root)] if path != "/" and path.endswith(root) else None
