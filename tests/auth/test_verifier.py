@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import contextlib
 import json
@@ -11,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from mcprelay.auth.resource import Attestation, TokenRejected, VerifierUnavailable
+from mcprelay import Server
+from mcprelay.auth.resource import Attestation, Bearer, TokenRejected, VerifierUnavailable
 from mcprelay.auth.verifier import Introspection, JwtVerifier, StaticTokens
 from mcprelay.errors import ConfigurationError, NotSent
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
 jwt = pytest.importorskip("jwt")
 ISSUER = "https://as.example"
+RESOURCE = "http://127.0.0.1:8000/mcp"
 
 
 class Canned:
@@ -215,3 +218,58 @@ async def test_the_kept_explanations_are_bounded() -> None:
 
     assert len(check._cache) == 3
     assert "s3cret" not in repr(check)
+
+
+@pytest.mark.parametrize(
+    ("claims", "said"),
+    [
+        ({"exp": 1}, "the token has expired"),
+        ({"exp": None}, "the token says no exp"),
+        ({"nbf": 4_000_000_000}, "the token is not valid yet"),
+        ({"iss": "https://as.example/"}, "the token is not one of the issuer's"),
+    ],
+)
+async def test_why_a_token_is_refused_is_told_apart(claims: dict[str, Any], said: str) -> None:
+    private, public = key_pair("k1")
+    with pytest.raises(TokenRejected, match=said):
+        await verifier(Canned({"keys": [public]}), Clock())(signed(private, **claims))
+
+
+@pytest.mark.parametrize("kind", ["keys", "introspection"])
+async def test_connections_of_its_own_are_closed_when_the_server_stops(kind: str) -> None:
+    private, public = key_pair("k1")
+    answer = {"keys": [public]} if kind == "keys" else {"active": True, "sub": "ada", "aud": RESOURCE}
+    open_connections: set[asyncio.StreamWriter] = set()
+    ended = asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        open_connections.add(writer)
+        await reader.readuntil(b"\r\n\r\n")
+        body = json.dumps(answer).encode()
+        writer.write(
+            b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+        )
+        while await reader.read(2**16):  # the rest of a form, then the end
+            pass
+        writer.close()
+        ended.set()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as listening:
+        url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/"
+        verify: Any = JwtVerifier(issuer=ISSUER, jwks_url=url)
+        if kind == "introspection":
+            verify = Introspection(url, client_id="me", client_secret="s")
+        server = Server("protected", auth=Bearer(verify, resource=RESOURCE))
+        await server.start()
+        assert (await verify(signed(private))).subject == "ada"
+        assert open_connections
+        assert not ended.is_set()
+        await server.stop()
+        async with asyncio.timeout(10):
+            await ended.wait()
+
+
+async def test_a_verifier_that_holds_nothing_stops_with_its_server() -> None:
+    server = Server("protected", auth=Bearer(StaticTokens({"t": Attestation(subject="ada")}), resource=RESOURCE))
+    await server.start()
+    await server.stop()

@@ -68,6 +68,9 @@ async def test_over_http_none_is_lost_and_none_is_crossed():
             for one in held:
                 await one.result(tool_result(one.message["params"]["arguments"]))
 
-    async with ScriptedHttp(respond) as http, fresh(http.url) as client:
+    async with (
+        ScriptedHttp(respond) as http,
+        fresh(http.url, probe_timeout=60.0) as client,
+    ):  # however slow this machine is
         assert await asked(client) == list(range(COUNT))
         assert http.connections == COUNT

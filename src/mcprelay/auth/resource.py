@@ -93,7 +93,8 @@ class Bearer:
     Args:
         verify: `verify(token)`, sync or async, gives an `Attestation`, or raises `TokenRejected` or
             `VerifierUnavailable`. A server calls a plain one in a worker thread, so it may block. See
-            `mcprelay.auth.verifier` for some that are made.
+            `mcprelay.auth.verifier` for some that are made. One that holds connections may have an async `aclose()`,
+            which is called when the server stops.
         resource: The server's own address, exactly as tokens name it (RFC 8707): absolute, without a fragment.
         scopes: What every request needs.
         authorization_servers: The issuers that give tokens for it, as the metadata says. Clients that get their tokens
@@ -150,6 +151,12 @@ class Bearer:
             document["resource_documentation"] = documentation
         self.metadata = msgspec.json.encode(document)
         """The RFC 9728 document."""
+
+    async def aclose(self) -> None:
+        """The server stops: close what the verifier holds, if it says how (an `aclose` of its own)."""
+        close = getattr(self._verify, "aclose", None)
+        if close is not None:
+            await close()
 
     async def admit(self, authorization: str | None, *, run: Run | None = None) -> Principal | Denied:
         """Whether the bearer of this `Authorization` header may go on, and who it is. Raises nothing.

@@ -134,6 +134,10 @@ class JwtVerifier:
         self._now = now
         self._keys = _Keys(jwks_url, sender, now)
 
+    async def aclose(self) -> None:
+        """Close its connections on this event loop, when the server stops."""
+        await self._keys.questioner.aclose()
+
     async def __call__(self, token: str) -> Attestation:
         """What the token says, if its issuer signed it and its time is now."""
         try:
@@ -155,6 +159,12 @@ class JwtVerifier:
         except jwt.ExpiredSignatureError:
             msg = "the token has expired"
             raise TokenRejected(msg) from None
+        except (jwt.ImmatureSignatureError, jwt.InvalidIssuedAtError):
+            msg = "the token is not valid yet"
+            raise TokenRejected(msg) from None
+        except jwt.MissingRequiredClaimError as error:
+            msg = f"the token says no {error.claim}"
+            raise TokenRejected(msg) from None
         except jwt.PyJWTError:
             msg = "the token is not one of the issuer's"
             raise TokenRejected(msg) from None
@@ -166,7 +176,7 @@ class _Keys:
 
     def __init__(self, url: str, sender: Sender | None, now: Callable[[], float]) -> None:
         self._url = url
-        self._sender = sender
+        self.questioner = _Questioner(sender)
         self._now = now
         self._known: dict[str | None, Any] = {}
         self._fetched = float("-inf")
@@ -190,9 +200,8 @@ class _Keys:
     async def _fetch(self) -> None:
         import jwt
 
-        answer = await _ask(
-            self._sender, Request(method="GET", url=self._url, headers=[("Accept", "application/json")])
-        )
+        request = Request(method="GET", url=self._url, headers=[("Accept", "application/json")])
+        answer = await self.questioner.ask(request)
         try:
             keys = jwt.PyJWKSet.from_dict(answer).keys
         except (jwt.PyJWTError, AttributeError) as error:
@@ -231,12 +240,16 @@ class Introspection:
         self._credentials = "Basic " + base64.b64encode(user.encode()).decode()
         self._cache_seconds = cache_seconds
         self._cache_size = cache_size
-        self._sender = sender
+        self._questioner = _Questioner(sender)
         self._now = now
         self._cache: dict[bytes, tuple[float, Attestation]] = {}
 
     def __repr__(self) -> str:
         return f"Introspection({self._url!r})"
+
+    async def aclose(self) -> None:
+        """Close its connections on this event loop, when the server stops."""
+        await self._questioner.aclose()
 
     async def __call__(self, token: str) -> Attestation:
         """What the authorization server says of the token."""
@@ -250,7 +263,7 @@ class Introspection:
             ("Accept", "application/json"),
             ("Authorization", self._credentials),
         ]
-        claims = await _ask(self._sender, Request(url=self._url, headers=headers, body=body))
+        claims = await self._questioner.ask(Request(url=self._url, headers=headers, body=body))
         if claims.get("active") is not True:
             self._cache.pop(digest, None)
             msg = "the token is not active"
@@ -268,32 +281,48 @@ class Introspection:
         self._cache[digest] = (until, attested)
 
 
-async def _ask(sender: Sender | None, request: Request) -> dict[str, Any]:
-    """The JSON object that an address answers; anything else means that the verifier cannot tell."""
-    try:
-        async with asyncio.timeout(TIMEOUT):
-            async with (sender or _default_sender()).send(request) as reply:
-                body = await reply.read(ANSWER_BYTES)
-                status = reply.status
-        answer = msgspec.json.decode(body)
-    except (MCPRelayError, OSError, TimeoutError, msgspec.DecodeError) as error:
-        msg = f"{request.url} cannot be asked: {error}"
-        raise VerifierUnavailable(msg) from error
-    if status != 200 or not isinstance(answer, dict):
-        msg = f"{request.url} answered with status {status}"
-        raise VerifierUnavailable(msg)
-    return answer
+class _Questioner:
+    """Asks an authorization server: with the user's sender, or with one of its own for each event loop.
 
+    Args:
+        sender: The user's, who closes it.
+    """
 
-def _default_sender() -> Sender:
-    """The client's sender, one for each event loop."""
-    loop = asyncio.get_running_loop()
-    sender = _senders.get(loop)
-    if sender is None:
-        from mcprelay.client.http import HttpSender
+    def __init__(self, sender: Sender | None) -> None:
+        self._sender = sender
+        self._own: WeakKeyDictionary[asyncio.AbstractEventLoop, Sender] = WeakKeyDictionary()
 
-        sender = _senders[loop] = HttpSender()
-    return sender
+    async def ask(self, request: Request) -> dict[str, Any]:
+        """The JSON object that an address answers.
 
+        Raises:
+            VerifierUnavailable: It answers anything else, or not at all.
+        """
+        try:
+            async with asyncio.timeout(TIMEOUT):
+                async with (self._sender or self._here()).send(request) as reply:
+                    body = await reply.read(ANSWER_BYTES)
+                    status = reply.status
+            answer = msgspec.json.decode(body)
+        except (MCPRelayError, OSError, TimeoutError, msgspec.DecodeError) as error:
+            msg = f"{request.url} cannot be asked: {error}"
+            raise VerifierUnavailable(msg) from error
+        if status != 200 or not isinstance(answer, dict):
+            msg = f"{request.url} answered with status {status}"
+            raise VerifierUnavailable(msg)
+        return answer
 
-_senders: WeakKeyDictionary[asyncio.AbstractEventLoop, Sender] = WeakKeyDictionary()
+    def _here(self) -> Sender:
+        loop = asyncio.get_running_loop()
+        sender = self._own.get(loop)
+        if sender is None:
+            from mcprelay.client.http import HttpSender
+
+            sender = self._own[loop] = HttpSender()
+        return sender
+
+    async def aclose(self) -> None:
+        """Close what is its own on this loop. What is asked later opens it again."""
+        sender = self._own.pop(asyncio.get_running_loop(), None)
+        if sender is not None:
+            await sender.aclose()

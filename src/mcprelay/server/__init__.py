@@ -174,6 +174,8 @@ class Server(Registry):
         """What the server lives in: the servers mounted in it, then its own lifespan."""
         async with contextlib.AsyncExitStack() as stack:
             self._held = stack
+            if self.auth is not None:
+                stack.push_async_callback(self.auth.aclose)
             for mount in self.mounts:
                 await stack.enter_async_context(mount.inner.life.held())
             value = None if self.entering is None else await stack.enter_async_context(self.entering(self))
