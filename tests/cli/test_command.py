@@ -300,3 +300,13 @@ def test_help_says_what_a_target_is_and_no_default_that_says_nothing():
     assert "A URL, a .py file, module:server or a name in mcprelay.toml" in said
     assert "default: False" not in said
     assert "default: ()" not in said
+
+
+def test_what_a_server_logs_begins_no_line_of_its_own(tmp_path):
+    source = tmp_path / "logs.py"
+    source.write_text(
+        "from mcprelay import Context, Server\nserver = Server('logs')\n@server.tool\nasync def t(ctx: Context) -> str:\n"
+        "    ctx.warning('one\\nmcprelay: forged \\x1b[2J')\n    return 'x'\n"
+    )
+    done = run("call", str(source), "t", "--log", "info")
+    assert done.stderr == "[warning] one⟨U+000A⟩mcprelay: forged ⟨U+001B⟩[2J\n"

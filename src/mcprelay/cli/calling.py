@@ -39,12 +39,12 @@ async def _connected(target: str, options: Options) -> AsyncGenerator[Client]:
 
 def _log(message: LogMessage) -> None:
     text = message.data if isinstance(message.data, str) else msgspec.json.encode(message.data).decode()
-    show.say(f"[{message.level}] {message.logger + ': ' if message.logger else ''}{text}")
+    show.told(f"[{message.level}] {message.logger + ': ' if message.logger else ''}{text}")
 
 
 def _progress(progress: Progress) -> None:
     of = "" if progress.total is None else f" of {progress.total:g}"
-    show.say(f"… {progress.progress:g}{of} {progress.message or ''}".rstrip())
+    show.told(f"… {progress.progress:g}{of} {progress.message or ''}".rstrip())
 
 
 async def _listed(walk: Awaitable[Any]) -> Any:

@@ -234,6 +234,11 @@ def completion(answer: Completion) -> None:
 # ------------------------------------------------------------------------------------------------------------- besides
 
 
+def told(text: str) -> None:
+    """What a server says beside the answer, on standard error, on one line."""
+    print(one_line(text), file=sys.stderr, flush=True)
+
+
 def say(text: str) -> None:
     """Something that is not the answer, on standard error."""
     from mcprelay.relay.reveal import reveal
