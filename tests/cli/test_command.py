@@ -305,7 +305,8 @@ def test_help_says_what_a_target_is_and_no_default_that_says_nothing():
 def test_what_a_server_logs_begins_no_line_of_its_own(tmp_path):
     source = tmp_path / "logs.py"
     source.write_text(
-        "from mcprelay import Context, Server\nserver = Server('logs')\n@server.tool\nasync def t(ctx: Context) -> str:\n"
+        "from mcprelay import Context, Server\nserver = Server('logs')\n@server.tool\n"
+        "async def t(ctx: Context) -> str:\n"
         "    ctx.warning('one\\nmcprelay: forged \\x1b[2J')\n    return 'x'\n"
     )
     done = run("call", str(source), "t", "--log", "info")
