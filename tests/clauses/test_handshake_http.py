@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mcprelay import CallFailed, Client, Context, Server, revisions
+from mcprelay import CallFailed, Client, Context, PromptsChanged, Server, ToolsChanged, revisions
 from mcprelay.client.http import HttpSender
 from mcprelay.client.memory import Memory
 from mcprelay.ports import Request
@@ -163,6 +163,45 @@ async def test_a_stream_is_asked_for_again_after_the_time_that_the_server_names_
             await calling
             clock.release()
     assert http.methods.count("GET") == 1
+
+
+@pytest.mark.clause("handshake.http.retry", "handshake.http.poll", "handshake.http.resume")
+@pytest.mark.parametrize("seconds", [3, 120, 86_400])
+async def test_the_sessions_own_stream_is_opened_again_after_the_time_that_the_server_names_and_not_before(
+    seconds: int, clock: StoppedClock
+):
+    opened: list[str | None] = []
+
+    async def respond(exchange: Exchange) -> None:
+        if exchange.method == "GET":
+            opened.append(exchange.headers.get("last-event-id"))
+            await exchange.stream()
+            note = "tools" if len(opened) == 1 else "prompts"
+            changed = {"jsonrpc": "2.0", "method": f"notifications/{note}/list_changed"}
+            await exchange.event(changed, id=f"e{len(opened)}", retry=seconds * 1000)
+            await (exchange.end() if len(opened) == 1 else exchange.left())
+        elif exchange.asks == "initialize":
+            await exchange.result(INITIALIZED, headers={"mcp-session-id": "s"})
+        else:
+            await exchange.reply(202)
+
+    async with ScriptedHttp(respond) as http, fresh(http.url, revision=NEWEST_HANDSHAKE.name) as client:
+        async with client.listen(tools=True, prompts=True) as events:
+            assert isinstance(await anext(events), ToolsChanged)
+            for _ in range(200):
+                await asyncio.sleep(0)
+            await clock.advance(seconds - 0.5)
+            for _ in range(200):
+                await asyncio.sleep(0)
+            assert opened == [None]
+            again = asyncio.ensure_future(anext(events))
+            for _ in range(400):
+                await clock.advance(0.01)
+                if again.done():
+                    break
+            assert isinstance(await again, PromptsChanged)
+            clock.release()
+    assert opened == [None, "e1"]
 
 
 # --- which stream a message comes on
