@@ -140,9 +140,7 @@ async def _renews_only(store: SessionStore) -> None:
     await store.update(session.id, _level("error"), _LONG)
     promise(await store.touch(session.id, _LONG) is True, "touch() of a session that is there gives True")
     kept = await store.load(session.id)
-    promise(
-        kept is not None and kept.log_level == "error", "touch() changes nothing but the time"
-    )
+    promise(kept is not None and kept.log_level == "error", "touch() changes nothing but the time")
     await store.drop(session.id)
     promise(await store.touch(session.id, _LONG) is False, "touch() of a session that was dropped gives False")
 
