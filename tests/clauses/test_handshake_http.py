@@ -122,15 +122,33 @@ async def test_a_session_id_is_in_no_log_error_or_text_and_goes_nowhere_else(cap
     assert elsewhere == []
 
 
+def now() -> float:
+    """What the stopped clock shows."""
+    return asyncio.get_running_loop().time()
+
+
+async def passing(clock: StoppedClock, awaited: asyncio.Future[Any], *, seconds: float) -> None:
+    """Let time pass in parts of `seconds`, with turns for the sockets between them, until something is there."""
+    for _ in range(80):
+        for _ in range(200):
+            if awaited.done():
+                return
+            await asyncio.sleep(0)
+        await clock.advance(max(seconds, 1) / 8)
+
+
 @pytest.mark.clause("handshake.http.retry", "handshake.http.poll", "handshake.http.resume")
 @pytest.mark.parametrize("seconds", [0, 3, 120, 86_400])
 async def test_a_stream_is_asked_for_again_after_the_time_that_the_server_names_and_not_before(
     seconds: int, clock: StoppedClock
 ):
     posted: list[Exchange] = []
+    ended: list[float] = []
+    asked: list[float] = []
 
     async def respond(exchange: Exchange) -> None:
         if exchange.method == "GET":
+            asked.append(now())
             assert exchange.headers["last-event-id"] == "e1"
             await exchange.stream()
             await exchange.event({"jsonrpc": "2.0", "id": posted[0].message["id"], "result": {"content": []}})
@@ -141,6 +159,7 @@ async def test_a_stream_is_asked_for_again_after_the_time_that_the_server_names_
             posted.append(exchange)
             await exchange.stream()
             await exchange.event(id="e1", retry=seconds * 1000)
+            ended.append(now())
             await exchange.end()
         else:
             await exchange.reply(202)
@@ -148,21 +167,11 @@ async def test_a_stream_is_asked_for_again_after_the_time_that_the_server_names_
     async with ScriptedHttp(respond) as http:
         async with fresh(http.url, revision=NEWEST_HANDSHAKE.name, request_timeout=1e6) as client:
             calling = asyncio.ensure_future(client.call_tool("t"))
-            await http.came(of="tools/call")
-            for _ in range(200):
-                await asyncio.sleep(0)
-            if seconds:
-                await clock.advance(seconds - 0.5)
-                for _ in range(200):
-                    await asyncio.sleep(0)
-                assert "GET" not in http.methods
-            for _ in range(400):
-                await clock.advance(0.01)
-                if calling.done():
-                    break
+            await passing(clock, calling, seconds=seconds)
             await calling
             clock.release()
     assert http.methods.count("GET") == 1
+    assert asked[0] - ended[0] >= seconds
 
 
 @pytest.mark.clause("handshake.http.retry", "handshake.http.poll", "handshake.http.resume")
@@ -170,38 +179,35 @@ async def test_a_stream_is_asked_for_again_after_the_time_that_the_server_names_
 async def test_the_sessions_own_stream_is_opened_again_after_the_time_that_the_server_names_and_not_before(
     seconds: int, clock: StoppedClock
 ):
+    telling = {**INITIALIZED, "capabilities": {"tools": {"listChanged": True}, "prompts": {"listChanged": True}}}
     opened: list[str | None] = []
+    ended: list[float] = []
+    asked: list[float] = []
 
     async def respond(exchange: Exchange) -> None:
         if exchange.method == "GET":
+            asked.append(now())
             opened.append(exchange.headers.get("last-event-id"))
             await exchange.stream()
             note = "tools" if len(opened) == 1 else "prompts"
             changed = {"jsonrpc": "2.0", "method": f"notifications/{note}/list_changed"}
             await exchange.event(changed, id=f"e{len(opened)}", retry=seconds * 1000)
+            ended.append(now())
             await (exchange.end() if len(opened) == 1 else exchange.left())
         elif exchange.asks == "initialize":
-            await exchange.result(INITIALIZED, headers={"mcp-session-id": "s"})
+            await exchange.result(telling, headers={"mcp-session-id": "s"})
         else:
             await exchange.reply(202)
 
     async with ScriptedHttp(respond) as http, fresh(http.url, revision=NEWEST_HANDSHAKE.name) as client:
         async with client.listen(tools=True, prompts=True) as events:
             assert isinstance(await anext(events), ToolsChanged)
-            for _ in range(200):
-                await asyncio.sleep(0)
-            await clock.advance(seconds - 0.5)
-            for _ in range(200):
-                await asyncio.sleep(0)
-            assert opened == [None]
             again = asyncio.ensure_future(anext(events))
-            for _ in range(400):
-                await clock.advance(0.01)
-                if again.done():
-                    break
+            await passing(clock, again, seconds=seconds)
             assert isinstance(await again, PromptsChanged)
             clock.release()
     assert opened == [None, "e1"]
+    assert asked[1] - ended[0] >= seconds
 
 
 # --- which stream a message comes on
