@@ -41,7 +41,7 @@ def test_an_option_of_another_kind_is_refused_in_words(register: Callable[..., A
 
 
 @pytest.mark.parametrize(
-    "options", [{"size": "1"}, {"annotations": {"priority": 1}}, {"ttl_ms": -1}, {"cache_scope": "all"}, {"match": 5}]
+    "options", [{"size": "1"}, {"annotations": {"priority": 1}}, {"ttl_ms": -1}, {"cache_scope": "all"}, {"cache_scope": []}, {"match": 5}]
 )
 def test_so_are_those_of_resources(options: Any):
     with pytest.raises(DefinitionError, match=rf"{next(iter(options))}= of a resource is "):
@@ -116,6 +116,7 @@ async def test_run_inside_a_running_loop_says_what_to_do_instead():
         ({"logger": "name"}, r"logger: a logging\.Logger"),
         ({"ttl_ms": -1}, "ttl_ms: a number of milliseconds"),
         ({"cache_scope": "all"}, "cache_scope: 'public' or 'private', and not 'all'"),
+        ({"cache_scope": []}, r"cache_scope: 'public' or 'private', and not \[\]"),
         ({"cors": "yes"}, "cors: True or False"),
         ({"container": 5}, "container: a function from a type"),
         ({"capabilities": {}}, "capabilities: a ServerCapabilities"),

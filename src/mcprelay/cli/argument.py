@@ -5,12 +5,12 @@ Knows JSON Schema as far as a command line needs it: what is not covered is left
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from mcprelay.errors import ConfigurationError
+from mcprelay.wire.spelling import closest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -159,7 +159,7 @@ def _parsed(text: str) -> Any:
 
 
 def _meant(key: str, known: Mapping[str, Any]) -> str:
-    close = difflib.get_close_matches(key, known, n=1)
+    close = closest(key, known)
     if close:
-        return f"; did you mean {close[0]}?"
+        return f"; did you mean {close}?"
     return f"; it has {', '.join(known)}" if known else "; it has none"

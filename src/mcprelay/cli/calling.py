@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import sys
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from mcprelay.cli.exit import Exit
 from mcprelay.cli.target import open_client
 from mcprelay.errors import ConfigurationError, RemoteError
 from mcprelay.wire.jsonrpc import METHOD_NOT_FOUND
+from mcprelay.wire.spelling import closest
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Sequence
@@ -108,8 +108,8 @@ def _named(name: str, found: Sequence[Tool]) -> Tool:
     for tool in found:
         if tool.name == name:
             return tool
-    close = difflib.get_close_matches(name, [tool.name for tool in found], n=1)
-    meant = f"; did you mean {close[0]}?" if close else ". `mcprelay tools` lists those that there are."
+    close = closest(name, (tool.name for tool in found))
+    meant = f"; did you mean {close}?" if close else ". `mcprelay tools` lists those that there are."
     raise ConfigurationError(f"the server has no tool {name!r}{meant}")
 
 

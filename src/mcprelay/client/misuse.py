@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from mcprelay.errors import ConfigurationError
 from mcprelay.types import LOG_LEVELS
 from mcprelay.wire.field import shown
+from mcprelay.wire.spelling import closest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -38,11 +39,9 @@ def told_value(value: Any) -> str:
 
 def meant(word: str, known: Iterable[str]) -> str:
     """A question that ends a sentence about a word that is not known, or all the words that are."""
-    import difflib
-
     known = sorted(known)
-    close = difflib.get_close_matches(word, known, n=1)
-    return f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
+    close = closest(word, known)
+    return f"did you mean {close!r}?" if close else f"there are {', '.join(known)}"
 
 
 def seconds(name: str, value: Any) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 from collections.abc import Iterable, Mapping
@@ -14,6 +13,7 @@ from mcprelay.relay.budget import Limits
 from mcprelay.relay.errors import SettingWrong
 from mcprelay.relay.policy import UNDECLARED, Trust, declared
 from mcprelay.relay.settings import Secret
+from mcprelay.wire.spelling import closest
 
 _VARIABLE = re.compile(r"\$(\$\{)|\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(:-([^}]*))?\}|(\$\{)")
 _OPTIONAL = frozenset(name for name, value in asdict(Limits()).items() if value is None)
@@ -192,5 +192,5 @@ def _kind(value: Any) -> str:
 
 
 def _meant(word: str, options: Iterable[str]) -> str:
-    close = difflib.get_close_matches(word, list(options), n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    close = closest(word, options)
+    return f"; did you mean {close!r}?" if close else ""

@@ -25,6 +25,7 @@ from mcprelay.server.report import ArgumentsInvalid
 from mcprelay.server.signature import Compiled, compile_call
 from mcprelay.types import Prompt, Text, Tool, ToolAnnotations, ToolResult
 from mcprelay.wire import mirror
+from mcprelay.wire.spelling import closest
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -89,10 +90,8 @@ def _named(owner: Any) -> str:
 
 
 def _suggestion(owner: Any, name: str) -> str:
-    import difflib
-
-    close = difflib.get_close_matches(name, [each for each in dir(owner) if not each.startswith("__")], n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    close = closest(name, (each for each in dir(owner) if not each.startswith("__")))
+    return f"; did you mean {close!r}?" if close else ""
 
 
 def injects(_name: str, annotation: Any) -> Any:

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import msgspec
 
 from mcprelay.errors import DefinitionError
+from mcprelay.server.kind import are_icons, is_count, is_name, is_switch, is_text, one_of
 from mcprelay.types import Annotations, Icon
+from mcprelay.wire.spelling import closest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -166,22 +168,8 @@ def check(kind: str, options: Mapping[str, Any]) -> None:
 
 
 def _advice(kind: str, name: str) -> str:
-    import difflib
-
-    close = difflib.get_close_matches(name, sorted(KNOWN[kind]), n=1)
-    return f" Did you mean {close[0]!r}?" if close else f" There are {', '.join(sorted(KNOWN[kind]))}."
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _is_name(value: Any) -> bool:
-    return isinstance(value, str) and bool(value)
-
-
-def _is_switch(value: Any) -> bool:
-    return isinstance(value, bool)
+    close = closest(name, sorted(KNOWN[kind]))
+    return f" Did you mean {close!r}?" if close else f" There are {', '.join(sorted(KNOWN[kind]))}."
 
 
 def _are_words(value: Any) -> bool:
@@ -190,19 +178,11 @@ def _are_words(value: Any) -> bool:
     return not isinstance(value, Collection) or all(isinstance(word, str) for word in value)
 
 
-def _are_icons(value: Any) -> bool:
-    return isinstance(value, Sequence) and all(isinstance(icon, Icon) for icon in value)
-
-
 def _is_meta(value: Any) -> bool:
     try:
         return isinstance(value, dict) and bool(msgspec.json.encode(value))
     except (TypeError, ValueError, RecursionError):
         return False
-
-
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def _is_schema(value: Any) -> bool:
@@ -213,21 +193,21 @@ def _is_schema(value: Any) -> bool:
 
 _SWITCHES = ("inline", "read_only", "destructive", "idempotent", "open_world", "strict")
 _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "name": (_is_name, "a string that is not empty"),
-    "title": (_is_text, "a string"),
-    "description": (_is_text, "a string"),
-    "mime_type": (_is_text, "a media type such as 'text/plain'"),
+    "name": (is_name, "a string that is not empty"),
+    "title": (is_text, "a string"),
+    "description": (is_text, "a string"),
+    "mime_type": (is_text, "a media type such as 'text/plain'"),
     "meta": (_is_meta, "a dict that JSON can say"),
-    "icons": (_are_icons, "a list of Icon(src=…)"),
+    "icons": (are_icons, "a list of Icon(src=…)"),
     "tags": (_are_words, "a list of words"),
     "requires": (_are_words, "a list of scopes"),
     "visible": (callable, "a function of the principal"),
     "match": (callable, "a function of the URI"),
     "output_schema": (lambda value: isinstance(value, dict), "a JSON Schema, a dict"),
     "schema": (_is_schema, "a Schema(…)"),
-    "size": (_is_count, "a number of bytes"),
-    "ttl_ms": (_is_count, "a number of milliseconds"),
-    "cache_scope": (lambda value: value in {"public", "private"}, "'public' or 'private'"),
+    "size": (is_count, "a number of bytes"),
+    "ttl_ms": (is_count, "a number of milliseconds"),
+    "cache_scope": one_of("public", "private"),
     "annotations": (lambda value: isinstance(value, Annotations), "an Annotations(…)"),
-} | dict.fromkeys(_SWITCHES, (_is_switch, "True or False"))
+} | dict.fromkeys(_SWITCHES, (is_switch, "True or False"))
 """What the values of options must be, in code and in words; `timeout` is `patience`'s."""

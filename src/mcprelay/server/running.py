@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import difflib
 import sys
 import threading
 from typing import TYPE_CHECKING, Any, Self
 
 from mcprelay.errors import ConfigurationError
 from mcprelay.server.listening import HttpOptions, bound, insist_on_signals, listener, on_signals
+from mcprelay.wire.spelling import closest
 
 if TYPE_CHECKING:
     import socket
@@ -45,8 +45,8 @@ def _check(transport: str, options: dict[str, Any]) -> None:
         raise ConfigurationError(f"there is no transport {transport!r}; there are 'stdio' and 'http'")
     unknown = sorted(set(options) - set(known))
     if unknown:
-        close = difflib.get_close_matches(unknown[0], known, n=1)
-        advice = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
+        close = closest(unknown[0], known)
+        advice = f"did you mean {close!r}?" if close else f"there are {', '.join(known)}"
         raise ConfigurationError(f"there is no option {unknown[0]!r} for {transport}; {advice}")
 
 

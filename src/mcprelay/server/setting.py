@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from mcprelay.errors import ConfigurationError
+from mcprelay.server.kind import are_icons, is_count, is_name, is_switch, is_text, one_of
 from mcprelay.server.limits import Limits
-from mcprelay.types import Icon, ServerCapabilities
+from mcprelay.types import ServerCapabilities
 
 
 def check_settings(settings: Mapping[str, Any]) -> None:
@@ -24,26 +25,6 @@ def check_settings(settings: Mapping[str, Any]) -> None:
             raise ConfigurationError(f"{name}: {expected}, and not {came}")
 
 
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _is_name(value: Any) -> bool:
-    return isinstance(value, str) and bool(value)
-
-
-def _is_switch(value: Any) -> bool:
-    return isinstance(value, bool)
-
-
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
-
-
-def _are_icons(value: Any) -> bool:
-    return isinstance(value, Sequence) and all(isinstance(icon, Icon) for icon in value)
-
-
 def _are_keys(value: Any) -> bool:
     keys = () if isinstance(value, (str, bytes)) or not isinstance(value, Sequence) else value
     return bool(keys) and all(isinstance(key, (str, bytes)) for key in keys)
@@ -51,22 +32,22 @@ def _are_keys(value: Any) -> bool:
 
 _NEEDED = frozenset({"name", "version", "ttl_ms", "cache_scope", "strict", "cors", "sessions"})
 _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "name": (_is_name, "a string that is not empty"),
-    "version": (_is_text, "a string such as '1.0.0'"),
-    "title": (_is_text, "a string"),
-    "description": (_is_text, "a string"),
-    "instructions": (_is_text, "a string"),
-    "website_url": (_is_text, "a string"),
-    "icons": (_are_icons, "a list of Icon(src=…)"),
+    "name": (is_name, "a string that is not empty"),
+    "version": (is_text, "a string such as '1.0.0'"),
+    "title": (is_text, "a string"),
+    "description": (is_text, "a string"),
+    "instructions": (is_text, "a string"),
+    "website_url": (is_text, "a string"),
+    "icons": (are_icons, "a list of Icon(src=…)"),
     "capabilities": (lambda value: isinstance(value, ServerCapabilities), "a ServerCapabilities(…)"),
     "limits": (lambda value: isinstance(value, Limits), "a Limits(…)"),
     "logger": (lambda value: isinstance(value, logging.Logger), "a logging.Logger, such as logging.getLogger('name')"),
-    "ttl_ms": (_is_count, "a number of milliseconds"),
-    "cache_scope": (lambda value: value in {"public", "private"}, "'public' or 'private'"),
-    "strict": (_is_switch, "True or False"),
+    "ttl_ms": (is_count, "a number of milliseconds"),
+    "cache_scope": one_of("public", "private"),
+    "strict": (is_switch, "True or False"),
     "container": (callable, "a function from a type to an instance of it"),
     "state_keys": (_are_keys, "a list of secrets"),
-    "cors": (_is_switch, "True or False"),
-    "sessions": (lambda value: value in {"required", "optional", "off"}, "'required', 'optional' or 'off'"),
+    "cors": (is_switch, "True or False"),
+    "sessions": one_of("required", "optional", "off"),
 }
 """What the values must be, in code and in words. What is not here is checked by whoever takes it."""

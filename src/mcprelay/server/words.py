@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from mcprelay.server.coercion import target_of
+from mcprelay.wire.spelling import closest
 
 _NOUNS = {
     "string": "a string",
@@ -97,11 +98,9 @@ def clipped(text: str, most: int = 60) -> str:
 
 def hint(name: str, known: Sequence[str]) -> str:
     """Which of the known names was probably meant; where none is like it, which there are."""
-    import difflib  # only for a report
-
-    near = difflib.get_close_matches(name, known, n=1) or [key for key in known if key.lower() == name.lower()]
+    near = closest(name, known) or next((key for key in known if key.lower() == name.lower()), None)
     if near:
-        return f"did you mean {near[0]!r}?"
+        return f"did you mean {near!r}?"
     return f"known are {listed(known)}" if known else "none is taken here"
 
 

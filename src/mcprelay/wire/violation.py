@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from mcprelay.wire.reference import Document, walked
+from mcprelay.wire.spelling import closest
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _SHOWN = 80
@@ -84,7 +85,7 @@ def _unexpected(error: Any, document: Document, path: str) -> Iterator[Violation
     """One violation for each member that the schema does not have, with the member that was probably meant."""
     known = _members(document, error.schema_path[:-1])
     for name in error.kind.value:
-        meant = _closest(name, known)
+        meant = closest(name, known)
         hint = f"; did you mean {shortened(meant)}?" if meant else ""
         expected = ", ".join(["only members that the schema has", *known[:_OPTIONS]])
         yield _violation(path, expected, f"there is no member {shortened(name)}{hint}")
@@ -95,13 +96,6 @@ def _members(document: Document, steps: Iterable[str | int]) -> list[str]:
     found = walked(document.root, steps)
     properties = found.get("properties") if isinstance(found, dict) else None
     return [shortened(name)[1:-1] for name in properties] if isinstance(properties, dict) else []
-
-
-def _closest(name: str, known: list[str]) -> str | None:
-    import difflib  # a mistake pays for it, not everyone
-
-    found = difflib.get_close_matches(name[:_SHOWN], known, n=1)
-    return found[0] if found else None
 
 
 def _expected(error: Any) -> str:
