@@ -65,6 +65,8 @@ async def test_a_lifetime_that_makes_no_sense_costs_nothing(lifetime):
         token = f'{{"access_token": "access-1", "token_type": "bearer", "expires_in": {lifetime}}}'
         here.over["/token"] = reply(200, token.encode())
         await listing(here)
+        assert len(here.asked("/token")) == 1
+        assert here.log[-1].token == "access-1"
 
 
 @pytest.mark.parametrize(
@@ -208,6 +210,7 @@ async def test_an_endpoint_that_is_not_needed_may_be_nonsense(metadata):
         here.metadata = metadata
         here.metadata["client_id_metadata_document_supported"] = True
         await listing(here, client_document="https://app.example.com/client.json")
+        assert here.asked("/authorize")[0].query["client_id"] == "https://app.example.com/client.json"
 
 
 @pytest.mark.parametrize(
@@ -241,6 +244,7 @@ async def test_a_registration_that_is_written_loosely_is_taken(registered):
     async with site() as here:
         here.registered = registered
         await listing(here)
+        assert here.asked("/token")[0].form["client_id"] == "client"
 
 
 @pytest.mark.parametrize(
@@ -251,16 +255,32 @@ async def test_a_registration_that_is_written_loosely_is_taken(registered):
         'Bearer resource_metadata="{}',
         "Bearer resource_metadata={}",
         'Bearer scope="a\\"b c", resource_metadata="{}", resource_metadata="https://evil.example"',
+    ],
+)
+async def test_a_challenge_is_understood_however_badly_it_is_written(challenge):
+    async with site() as here:
+        document = {"resource": here.url, "authorization_servers": [here.origin]}
+        here.over["/named"] = reply(200, document)
+        here.over[METADATA] = reply(404)
+        here.challenge = challenge.replace("{}", here.origin + "/named")
+        await listing(here)
+        assert here.asked("/named")
+
+
+@pytest.mark.parametrize(
+    "challenge",
+    [
         '=,=,", Bearer',
         "Bearer " + ", ".join(f'a{number}="{number}"' for number in range(3000)),
         'Bearer error="' + "x" * 30_000 + '"',
         "Bearer" + " " * 30_000 + "=",
     ],
 )
-async def test_a_challenge_is_understood_however_badly_it_is_written(challenge):
+async def test_a_challenge_that_says_nothing_leads_to_the_well_known_place(challenge):
     async with site() as here:
-        here.challenge = challenge.replace("{}", here.origin + METADATA)
+        here.challenge = challenge
         await listing(here)
+        assert here.asked(METADATA)
 
 
 # ------------------------------------------------------------------------------------------------------- tokens stay
@@ -458,6 +478,7 @@ async def test_logging_out_at_one_server_leaves_the_other_of_the_same_issuer_ren
         clock.shift = 4000.0
         other.accepts = lambda token: token == "access-3"
         await listing(other, store=store, clock=clock, interaction=Refuse())
+        assert issuer.asked("/token")[-1].form["grant_type"] == "refresh_token"
 
 
 # --------------------------------------------------------------------------------------------------------------- disks

@@ -272,4 +272,6 @@ async def test_connections_of_its_own_are_closed_when_the_server_stops(kind: str
 async def test_a_verifier_that_holds_nothing_stops_with_its_server() -> None:
     server = Server("protected", auth=Bearer(StaticTokens({"t": Attestation(subject="ada")}), resource=RESOURCE))
     await server.start()
+    assert server.started
     await server.stop()
+    assert not server.started

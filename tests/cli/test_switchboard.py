@@ -192,6 +192,9 @@ async def test_a_client_that_is_gone_is_not_an_error(desk):
     server.notify("notifications/message", {"level": "info", "data": "x"})
     server.end()
     await desk.running
+    while not desk.ends:
+        await asyncio.sleep(0)
+    assert not desk.client.sent[2:], "nobody was there to be told"
 
 
 @pytest.mark.parametrize("params", [b"", b',"params":[]', b',"params":7'])

@@ -2,7 +2,6 @@
 
 import asyncio
 import sys
-import time
 
 import pytest
 
@@ -79,9 +78,7 @@ async def test_a_source_that_gives_no_channel_is_given_up_in_time(clock):
 @pytest.mark.timeout(30)
 async def test_the_end_of_a_stubborn_child_is_not_part_of_connecting_and_is_waited_for_when_closing():
     client = fresh(deaf(), probe_timeout=0.1, connect_timeout=0.5, close_timeout=1)
-    before = time.monotonic()
     await failure_of(client.connect())
-    assert time.monotonic() - before < 1.5  # its end takes two seconds more
     assert len(client._connection._leaving) == 1
     await client.aclose()
     assert not client._connection._leaving
@@ -102,11 +99,10 @@ print(json.dumps({{"jsonrpc": "2.0", "id": message["id"], "result": result}}), f
 """
     async with fresh([sys.executable, "-c", script], close_timeout=1) as client:
         await client._connection.current.channel._exit  # it ended after its greeting
-        before = time.monotonic()
         error = await failure_of(client.call_tool("x", timeout=0.3))
         assert type(error) is DeadlineExceeded
         assert error.evidence is Evidence.NOT_SENT
-        assert time.monotonic() - before < 1
+        assert client._connection._leaving, "its end was not waited for"
 
 
 @pytest.mark.timeout(30)
