@@ -18,11 +18,13 @@ class Desk:
     def __init__(self) -> None:
         self.client = ScriptedChannel()
         self.ends = 0
+        self.over = asyncio.Event()
         self.board = Switchboard(self.client, ended=self._ended)
         self.running = asyncio.create_task(self.board.run())
 
     def _ended(self) -> None:
         self.ends += 1
+        self.over.set()
 
     async def plug(self, *, grace: float = 0.0) -> ScriptedChannel:
         """A server that starts, and takes over."""
@@ -192,8 +194,7 @@ async def test_a_client_that_is_gone_is_not_an_error(desk):
     server.notify("notifications/message", {"level": "info", "data": "x"})
     server.end()
     await desk.running
-    while not desk.ends:
-        await asyncio.sleep(0)
+    await desk.over.wait()
     assert not desk.client.sent[2:], "nobody was there to be told"
 
 

@@ -41,7 +41,15 @@ def test_an_option_of_another_kind_is_refused_in_words(register: Callable[..., A
 
 
 @pytest.mark.parametrize(
-    "options", [{"size": "1"}, {"annotations": {"priority": 1}}, {"ttl_ms": -1}, {"cache_scope": "all"}, {"cache_scope": []}, {"match": 5}]
+    "options",
+    [
+        {"size": "1"},
+        {"annotations": {"priority": 1}},
+        {"ttl_ms": -1},
+        {"cache_scope": "all"},
+        {"cache_scope": []},
+        {"match": 5},
+    ],
 )
 def test_so_are_those_of_resources(options: Any):
     with pytest.raises(DefinitionError, match=rf"{next(iter(options))}= of a resource is "):
