@@ -294,16 +294,17 @@ class RemoteError(CallFailed):
 
     Attributes:
         code: The error code.
-        message: The peer's own words, whole: untrusted text. `str(error)` has no more than their beginning.
+        message: The peer's own words, whole: untrusted text. `str(error)` has no more than their beginning, after what
+            was asked (`what`, else the method).
         data: The error's data, or None.
     """
 
     kind = "refused"
 
-    def __init__(self, code: int, message: str, data: Any = None, **known: Any) -> None:
-        method = known.get("method")
+    def __init__(self, code: int, message: str, data: Any = None, *, what: str | None = None, **known: Any) -> None:
+        asked = what or known.get("method")
         words = told(message)
-        said = words if method is None else f"{method}: {words}"
+        said = words if asked is None else f"{asked}: {words}"
         super().__init__(f"{said} (code {code})", **_answered(known))
         self.code = code
         self.message = message

@@ -10,6 +10,7 @@ from mcprelay import CallFailed, ConnectionLost, HttpError, RemoteError, Respons
 from mcprelay.client import failure
 from mcprelay.client.call import Call
 from mcprelay.errors import SENTENCE, ConnectFailed, Evidence, told
+from mcprelay.wire.jsonrpc import ErrorObject
 from tests.client.peer import connected, fresh
 from tests.client.scripted_http import ScriptedHttp
 
@@ -54,7 +55,7 @@ async def test_a_servers_own_words_are_cut_in_the_text_and_whole_in_the_attribut
         with pytest.raises(RemoteError) as caught:
             await calling
     assert is_a_sentence(caught.value)
-    assert str(caught.value).startswith(r"tools/call: word \x1b[31mword")
+    assert str(caught.value).startswith(r"tools/call 'x': word \x1b[31mword")
     assert str(caught.value).endswith("(code -32603)")
     assert caught.value.message == LONG
 
@@ -93,6 +94,40 @@ async def test_revisions_that_a_server_makes_up_do_not_make_the_text_long():
 @pytest.mark.parametrize("name", ["n" * 100_000, "a\nb"])
 def test_a_long_name_of_a_tool_is_cut(name):
     assert is_a_sentence(failure.expired(Call("tools/call", name=name), Evidence.MAYBE_SENT))
+
+
+@pytest.mark.parametrize(
+    "fail",
+    [
+        lambda call: failure.remote(call, ErrorObject(-32603, "no")),
+        lambda call: failure.expired(call, Evidence.MAYBE_SENT),
+        lambda call: failure.lost(call, Evidence.MAYBE_SENT, "gone"),
+        lambda call: failure.unconnected(call, "no way"),
+        lambda call: failure.too_many(call, "pending_calls", 1),
+        lambda call: failure.too_long(call, "response_bytes", 1),
+        lambda call: failure.invalid(call, "none"),
+        lambda call: failure.unsupported(call, ["1"], ["2"]),
+        lambda call: failure.http(call, 500, {}, b""),
+        lambda call: failure.http(call, 401, {}, b""),
+    ],
+)
+@pytest.mark.parametrize(
+    ("name", "shown"), [("pay", "'pay'"), ("\x1b[31m\n", r"'\x1b[31m\n'"), ("n" * 9999, f"'{'n' * 99}…")]
+)
+def test_every_failure_of_a_call_names_what_was_called(fail, name, shown):
+    error = fail(Call("tools/call", name=name))
+    assert str(error).startswith(f"tools/call {shown}: ")
+    assert error.method == "tools/call"
+
+
+async def test_a_cancelled_call_names_the_tool_in_its_note():
+    async with connected() as (client, channel):
+        calling = asyncio.ensure_future(client.call_tool("pay"))
+        await channel.expect("tools/call")
+        calling.cancel()
+        with pytest.raises(asyncio.CancelledError) as caught:
+            await calling
+    assert caught.value.__notes__ == ["tools/call 'pay' was cancelled by its caller: maybe sent"]
 
 
 def test_no_failure_is_longer_than_a_page_whoever_raises_it():

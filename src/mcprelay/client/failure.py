@@ -157,7 +157,7 @@ def remote(call: Call, error: ErrorObject) -> RemoteError:
         data = None if error.data is UNSET else msgspec.json.decode(error.data)
     except msgspec.DecodeError:  # a number that is too large, or no UTF-8: the error counts all the same
         data = None
-    return RemoteError(error.code, error.message, data, **known(call))
+    return RemoteError(error.code, error.message, data, what=what(call), **known(call))
 
 
 def unsupported(call: Call | None, supported: Sequence[str], offered: Sequence[str]) -> RevisionUnsupported:

@@ -44,20 +44,26 @@ OnProgress: TypeAlias = "Callable[[Progress], Awaitable[None] | None]"
 OnLog: TypeAlias = "Callable[[LogMessage], Awaitable[None] | None]"
 
 
+WAITING = 1000
+"""How many items may wait for a callback that is slow. Of more the oldest is dropped: a server could else fill our
+memory by saying much."""
+
+
 class Hearing(Generic[_T]):
     """One callback, called with one item after the other."""
 
-    __slots__ = ("_call", "_task", "_waiting")
+    __slots__ = ("_call", "_dropped", "_task", "_waiting")
 
     def __init__(self, call: Callable[[_T], Awaitable[None] | None]) -> None:
         self._call = call
+        self._dropped = 0
         self._waiting: deque[_T] | None = None
         self._task: asyncio.Task[None] | None = None
 
     def hear(self, item: _T) -> None:
         """Call back now, or after the items that came before."""
         if self._waiting:
-            self._waiting.append(item)
+            self._wait(item, self._waiting)
             return
         try:
             pending = self._call(item)
@@ -67,14 +73,30 @@ class Hearing(Generic[_T]):
         if inspect.isawaitable(pending):
             self._go_on(pending, item)
 
+    def _wait(self, item: _T, waiting: deque[_T]) -> None:
+        if len(waiting) > WAITING:  # the first is being called back
+            if not self._dropped:
+                logger.warning(
+                    "the callback %r is slow: %d items wait for it, and older ones are dropped", self._call, WAITING
+                )
+            self._dropped += 1
+            del waiting[1]
+        waiting.append(item)
+
     def _go_on(self, pending: Awaitable[None], item: _T) -> None:
         from collections import deque
 
-        self._waiting = deque([item])
-        self._task = asyncio.ensure_future(self._drain(pending))
+        waiting = self._waiting = deque([item])
 
-    async def _drain(self, pending: Awaitable[None] | None) -> None:
-        waiting = self._waiting
+        def ended(_: object) -> None:
+            waiting.clear()  # it may have been ended: what comes later begins anew
+            if inspect.iscoroutine(pending):
+                pending.close()  # one that was never begun; what ran is over anyway
+
+        self._task = asyncio.ensure_future(self._drain(pending, waiting))
+        self._task.add_done_callback(ended)
+
+    async def _drain(self, pending: Awaitable[None] | None, waiting: deque[_T]) -> None:
         while waiting:
             try:
                 if pending is None:
@@ -94,6 +116,6 @@ class Hearing(Generic[_T]):
             self.drop()
 
     def drop(self) -> None:
-        """Call back no more."""
+        """Call back no more of what was heard so far."""
         if self._task is not None:
             self._task.cancel()
