@@ -17,6 +17,7 @@ from mcprelay.wire.params import CORRELATION_ID, IDEMPOTENCY_KEY, PREFIX
 
 _KEY = re.compile(r"[!-~]{1,255}")
 _CORRELATION = re.compile(r"[!-~]{1,128}")
+_BRACE = ord("{")
 _RESERVED = frozenset({"progressToken", IDEMPOTENCY_KEY, CORRELATION_ID})
 
 
@@ -36,8 +37,8 @@ def _plain(value: Any) -> Any:
 encode = msgspec.json.Encoder(enc_hook=_plain).encode
 
 
-def encode_object(value: Any, *, what: str) -> bytes:
-    """A mapping, or an object with fields, as the JSON of an object.
+def encode_object(value: Any, *, what: str, of: str | None = None) -> bytes:
+    """A mapping, or an object with fields, as the JSON of an object. An error calls it `what`, and whose it is.
 
     Raises:
         ConfigurationError: It is no object, or holds what JSON cannot carry. The text says where.
@@ -45,14 +46,19 @@ def encode_object(value: Any, *, what: str) -> bytes:
     try:
         data = encode(value)
     except (TypeError, ValueError, OverflowError, RecursionError, UnicodeEncodeError) as error:
-        raise ConfigurationError(f"{what} cannot be sent: {error}") from error
-    if data[:1] != b"{":
-        raise ConfigurationError(f"{what} must be a mapping, not {told_value(value)}")
+        raise ConfigurationError(f"{_named(what, of)} cannot be sent: {error}") from error
+    if data[0] != _BRACE:
+        raise ConfigurationError(f"{_named(what, of)} must be a mapping, not {told_value(value)}")
     if b"null" in data:
         path = jsonrpc.non_finite(msgspec.to_builtins(value, enc_hook=_plain))
         if path is not None:
-            raise ConfigurationError(f"{what} cannot be sent: {path} is not a finite number, which JSON does not have")
+            why = f"{path} is not a finite number, which JSON does not have"
+            raise ConfigurationError(f"{_named(what, of)} cannot be sent: {why}")
     return data
+
+
+def _named(what: str, of: str | None) -> str:
+    return what if of is None else f"{what} {of!r}"
 
 
 def encode_meta(

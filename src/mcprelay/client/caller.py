@@ -55,6 +55,7 @@ class Caller:
         self.settings = party.settings
         self._retry = retry
         self._on_progress = on_progress
+        self._bound = ("request_timeout", self.settings.request_timeout)
 
     def call(
         self,
@@ -81,8 +82,11 @@ class Caller:
         """
         for option in unknown:
             raise TypeError(f"a call has no option {option!r}; {misuse.meant(option, CallOptions.__annotations__)}")
-        call = Call(method, members, name=name)
-        self._time(call, timeout, deadline)
+        call = Call(method, members, name=name, retry=retry or self._retry)
+        if timeout is not None or deadline is not None:
+            self._time(call, timeout, deadline)
+        else:
+            self._time_by_default(call)
         if carried := onward():  # the caller's span; what the caller says itself goes first
             meta = carried | dict(meta or {})
         if on_progress is not None or on_log is not None or log_level is not None or retry is not None:
@@ -90,8 +94,7 @@ class Caller:
         if meta is not None or idempotency_key is not None or correlation_id is not None:
             call.meta, call.correlation_id = encode_meta(meta, idempotency_key, correlation_id)
             call.idempotent = idempotency_key is not None
-        on_progress = on_progress or self._on_progress
-        if on_progress is not None:
+        if on_progress is not None or (on_progress := self._on_progress) is not None:
             call.on_progress = Hearing(on_progress)
         elif call.wait is not None:
             call.on_progress = Hearing(_unheard)
@@ -100,25 +103,27 @@ class Caller:
             call.log_level = log_level or LOG_LEVEL
         elif self._party.on_log is not None or log_level is not None:
             call.log_level = log_level or self._party.log_level or LOG_LEVEL
-        call.retry = retry or self._retry
         return call
 
     def _time(self, call: Call, timeout: float | None, deadline: float | None) -> None:
         """Until when: `timeout` seconds from now, or `deadline`; with both, progress restarts one up to the other."""
-        if timeout is None and deadline is None:
-            call.patient = True
-            timeout = self.settings.request_timeout
-            call.bound = ("request_timeout", timeout)
-        else:
-            if deadline is not None:
-                misuse.moment("deadline", deadline, now=asyncio.get_running_loop().time())
-            call.bound = None if timeout is None else ("timeout", misuse.seconds("timeout", timeout))
+        now = self.connection.now()
+        if deadline is not None:
+            misuse.moment("deadline", deadline, now=now)
+        call.bound = None if timeout is None else ("timeout", misuse.seconds("timeout", timeout))
         if timeout is None or deadline is None:
-            limit = deadline if timeout is None else asyncio.get_running_loop().time() + timeout
+            limit = deadline if timeout is None else now + timeout
         else:
             call.wait, call.limit = timeout, deadline
-            limit = min(asyncio.get_running_loop().time() + timeout, deadline)
+            limit = min(now + timeout, deadline)
         call.deadline = None if limit == math.inf else limit
+
+    def _time_by_default(self, call: Call) -> None:
+        """Until when, where the caller says nothing."""
+        call.patient = True
+        call.bound = self._bound
+        seconds = self._bound[1]
+        call.deadline = None if seconds == math.inf else self.connection.now() + seconds
 
     async def send(self, call: Call) -> Raw:
         """Send a call, again where that is permitted, and give its result.
@@ -174,7 +179,10 @@ class Caller:
                     result = await self._mended(call, error, mend)
             else:
                 result = await self._sent(call, mend)
-            answer = self.read(call, result, read)
+            try:
+                answer = read(result)
+            except ValueError as error:
+                raise self._unreadable(call, result, error) from error
             if type(answer) is Asked:
                 return await self._rounds(call, answer, read, mend)
         except BaseException:
@@ -244,7 +252,10 @@ class Caller:
         try:
             return read(result)
         except ValueError as error:
-            raise failure.invalid(call, f"the result is not what it should be: {error}", bytes(result)) from error
+            raise self._unreadable(call, result, error) from error
+
+    def _unreadable(self, call: Call, result: Raw, error: ValueError) -> CallFailed:
+        return failure.invalid(call, f"the result is not what it should be: {error}", bytes(result))
 
     def _check(self, call: Call, asked: Asked) -> None:
         """A round is bounded, and a question of an undeclared kind is not one (mrtr, "Server Requirements")."""
@@ -312,7 +323,10 @@ class Caller:
             following.members += b',"requestState":%b' % bytes(state)
         if timeout is not None or deadline is not None or (call.patient and answers):
             following.patient = False
-            self._time(following, timeout, deadline)
+            if timeout is None and deadline is None:
+                self._time_by_default(following)
+            else:
+                self._time(following, timeout, deadline)
         return following
 
     async def _heard(self, call: Call) -> None:

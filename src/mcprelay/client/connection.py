@@ -80,6 +80,11 @@ class Connection:
         link = self._link
         return link if link is not None and link.alive and link.loop is asyncio.get_running_loop() else None
 
+    def now(self) -> float:
+        """The time of the loop's clock."""
+        link = self._link  # which knows its loop: to ask for the running one is a system call
+        return (asyncio.get_running_loop() if link is None else link.loop).time()
+
     async def link(self, call: Call) -> Link:
         """The link to send this call over.
 

@@ -17,36 +17,36 @@ if TYPE_CHECKING:
 
 
 class Watch:
-    """The timer of one peer. `take` gets each `Expired` event."""
+    """The timer of one peer. `take` gets each `Expired` event; `due` is when it rings, or None."""
 
-    __slots__ = ("_due", "_handle", "_loop", "_peer", "_take")
+    __slots__ = ("_handle", "_loop", "_peer", "_take", "due")
 
     def __init__(self, peer: Peer, loop: asyncio.AbstractEventLoop, take: Callable[[Event], None]) -> None:
         self._peer = peer
         self._loop = loop
         self._take = take
-        self._due: float | None = None
+        self.due: float | None = None
         self._handle: asyncio.TimerHandle | None = None
 
     def arm(self, deadline: float) -> None:
         """A deadline was set or moved. A timer that is too early is left alone: it finds nothing, and looks further."""
-        if self._due is None or deadline < self._due:
+        if self.due is None or deadline < self.due:
             self._set(deadline)
 
     def close(self) -> None:
         """No more timer."""
         if self._handle is not None:
             self._handle.cancel()
-        self._handle = self._due = None
+        self._handle = self.due = None
 
     def _set(self, due: float | None) -> None:
         self.close()
         if due is not None:
-            self._due = due
+            self.due = due
             self._handle = self._loop.call_at(due, self._ring)
 
     def _ring(self) -> None:
-        self._handle = self._due = None
+        self._handle = self.due = None
         # The loop rounds up to its clock's resolution: what is due within it is due.
         for event in self._peer.tick(self._loop.time() + 1e-6):
             self._take(event)

@@ -107,9 +107,9 @@ def introduce(link: Link, result: Raw) -> None:
         link.unreadable += 1
 
 
-def introduce_by(link: Link | None, meta: dict[str, Any]) -> None:
-    """The same, out of `_meta` that is decoded already, unless the server has introduced itself before."""
-    if link is not None and link.face.info is None and SERVER_INFO in meta:
+def introduce_by(link: Link, meta: dict[str, Any]) -> None:
+    """The same, out of `_meta` that is decoded already."""
+    if SERVER_INFO in meta:
         try:
             link.face.info = msgspec.convert(meta[SERVER_INFO], Implementation)
         except msgspec.ValidationError:

@@ -62,6 +62,9 @@ class _Body(Payload):
         transport = writer.transport
         if transport is not None and not transport.is_closing():  # else aiohttp refuses to write, and nothing leaves
             self._request.evidence = Evidence.MAYBE_SENT
+            if getattr(transport, "max_size", 0) > _PIECE:
+                # asyncio asks for 256 KB at each read, which the system maps and unmaps every time.
+                transport.max_size = _PIECE
         await writer.write(self._value)
 
 

@@ -125,7 +125,11 @@ class Line(Link):
         call.future = future = self.loop.create_future()
         call.evidence = Evidence.NOT_SENT
         call.number = 0
-        self._put(pending, jsonrpc.request(pending.id, call.method, self.params_of(call, revision)))
+        data = jsonrpc.request(pending.id, call.method, self.params_of(call, revision))
+        if self._send_nowait is not None and not self._outbox and not self.channel.congested:  # type: ignore[attr-defined]
+            self._put_now(pending, data)
+        else:
+            self._put(pending, data)
         try:
             return await future  # type: ignore[no-any-return]
         except asyncio.CancelledError as error:
@@ -294,11 +298,14 @@ class Line(Link):
 
     def _receive(self, data: bytes) -> None:
         message = jsonrpc.parse(data, depth=self.peer.depth)
-        if isinstance(message, jsonrpc.Malformed) and self.peer.batches and jsonrpc.is_batch(data):
+        if type(message) is jsonrpc.Envelope:
+            self._take(self.peer.take(message), data)
+            return
+        if self.peer.batches and jsonrpc.is_batch(data):
             for event in self.peer.receive(data):
                 self._take(event, b"")
             return
-        if isinstance(message, jsonrpc.Malformed) and isinstance(data, Unended):
+        if isinstance(data, Unended):
             # The other side ended in the middle of it. Why, and how its process ended, is known when the end is told.
             self.unreadable += 1
             self.noise = self.noise or data[:_NOISE]

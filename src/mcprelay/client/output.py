@@ -31,7 +31,9 @@ class _Wrapped(Struct, forbid_unknown_fields=True):
 
 
 _decode_wrapped = msgspec.json.Decoder(_Wrapped).decode
-_decode_any = msgspec.json.Decoder().decode
+
+plain = msgspec.json.Decoder().decode
+"""Any JSON as plain data."""
 
 
 def decoder(kind: Any) -> Callable[[Any], Any]:
@@ -149,8 +151,3 @@ def _from_text(text: str, kind: Any, decode: Callable[[Any], Any]) -> Any:
             return decode(msgspec.json.encode(text))
         except ValueError:
             raise error from None
-
-
-def plain(raw: Raw) -> Any:
-    """Any JSON as plain data."""
-    return _decode_any(raw)

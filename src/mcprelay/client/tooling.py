@@ -58,7 +58,7 @@ class Tooling:
             tool, kind = tool.name, tool.output if kind is None else kind
         if not isinstance(tool, str) or not tool:
             raise ConfigurationError(f"a tool is called by its name or its contract, not by {told_value(tool)}")
-        encoded = b"{}" if arguments is None else encode_object(arguments, what=f"the arguments of {tool!r}")
+        encoded = b"{}" if arguments is None else encode_object(arguments, what="the arguments of", of=tool)
         call = self._caller.call(METHOD, b'"name":%b,"arguments":%b' % (encode(tool), encoded), name=tool, **options)
         known = self._toolbox.get(tool)
         if known is not None and known.params:
@@ -82,32 +82,28 @@ class Tooling:
 
     def _outcome(self, call: Call, answer: ToolAnswer, kind: Any) -> Outcome[Any]:
         raw: Any = answer.structured
-        structured = UNSET if raw is UNSET else self._plain(call, raw)
+        structured: Any = UNSET
+        if raw is not UNSET:
+            try:
+                structured = output.plain(raw)
+            except msgspec.DecodeError as error:
+                raise failure.invalid(call, f"the structured content is no JSON: {error}", bytes(raw)) from error
         meta = answer.meta or {}
-        if meta:
-            introduce_by(self._caller.connection.current, meta)
+        link = self._caller.connection.current
+        if meta and link is not None and link.face.info is None:
+            introduce_by(link, meta)
         if answer.is_error:
             return Refused(answer.content, structured, meta, answer.raw)
-        if raw is not UNSET and self._check_output:
-            self._check(call, structured, raw)
+        if raw is not UNSET and self._check_output and (known := self._toolbox.get(call.name or "")) is not None:
+            reason = known.disagreement(structured)
+            if reason is not None:
+                raise failure.invalid(call, reason, bytes(raw))
         value = structured
         if kind is not None:
             value = self._typed(call, answer, kind)
         elif structured is UNSET:
             value = text_of(answer.content)
         return Succeeded(value, answer.content, structured, meta, answer.raw)
-
-    def _plain(self, call: Call, raw: Any) -> Any:
-        try:
-            return output.plain(raw)
-        except msgspec.DecodeError as error:
-            raise failure.invalid(call, f"the structured content is no JSON: {error}", bytes(raw)) from error
-
-    def _check(self, call: Call, structured: Any, raw: Any) -> None:
-        known = self._toolbox.get(call.name or "")
-        reason = None if known is None else known.disagreement(structured)
-        if reason is not None:
-            raise failure.invalid(call, reason, bytes(raw))
 
     def _typed(self, call: Call, answer: ToolAnswer, kind: Any) -> Any:
         try:

@@ -190,13 +190,12 @@ class Peer:
         """Take one parsed message."""
         if isinstance(message, jsonrpc.Malformed):
             return self._reject(message)
-        if message.method is UNSET:
+        method, request_id = message.method, message.id
+        if method is UNSET:
             return self._answered(message)
-        if message.id is not UNSET:
-            return self._called(message.id, message.method, message.params)
-        if message.method == CANCELLED:
-            return self._cancelled(message.params)
-        return Notified(message.method, message.params)
+        if request_id is not UNSET:
+            return self._called(request_id, method, message.params)
+        return self._cancelled(message.params) if method == CANCELLED else Notified(method, message.params)
 
     def _called(self, request_id: RequestId, method: str, params: Raw | UnsetType) -> Event:
         if request_id in self.in_flight:
@@ -267,8 +266,7 @@ class Peer:
         if request_id in self.pending:
             msg = f"the id {request_id!r} is still pending"
             raise LocalFault(msg)
-        pending = Pending(request_id, method, deadline)
-        self.pending[request_id] = pending
+        pending = self.pending[request_id] = Pending(request_id, method, deadline)
         if deadline is not None:
             self._remind(deadline, pending)
         return pending

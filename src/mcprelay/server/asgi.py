@@ -314,7 +314,7 @@ class App:
             work.raw,
             link,
             principal=arrival.principal,
-            http=arrival,
+            carrier=arrival,
             state=arrival.state,
         )
         task = asyncio.current_task()

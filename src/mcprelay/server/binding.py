@@ -54,7 +54,7 @@ class Binder:
         self._validator: Validator | None = None
         self._mender: Mender | None = None
         self._decode: Callable[[Raw | bytes], Any] | None = None
-        self._lift: Callable[[Any], Any] = _nothing_to_lift
+        self._lift: Callable[[Any], Any] | None = None
 
     def decode(self, arguments: Raw | bytes | None) -> tuple[Any, ...]:
         """The values, in the order of the parameters.
@@ -66,7 +66,7 @@ class Binder:
         decode = self._decode or self.compile()
         if self._validator is None:
             try:
-                values: tuple[Any, ...] = self._lift(decode(data))
+                values: tuple[Any, ...] = decode(data) if self._lift is None else self._lift(decode(data))
                 return values
             except (msgspec.DecodeError, Misfit, RecursionError):
                 pass
@@ -79,7 +79,7 @@ class Binder:
             DefinitionError: A schema that the user wrote is no valid JSON Schema 2020-12.
         """
         reader = self._record.reader("input")
-        self._lift = reader.lift or _nothing_to_lift
+        self._lift = reader.lift
         if self._whole is not None:
             self._validator = Validator(self._whole)
         self._decode = msgspec.json.Decoder(reader.type).decode
@@ -118,14 +118,11 @@ class Binder:
         refused = [] if self._validator is None else self._validator.misfits(mended)
         if not refused:
             try:
-                values: tuple[Any, ...] = self._lift(decode(msgspec.json.encode(mended)))
+                read = decode(msgspec.json.encode(mended))
+                values: tuple[Any, ...] = read if self._lift is None else self._lift(read)
                 return values
             except (msgspec.DecodeError, Misfit, TypeError):
                 pass
         told = {misfit.path[:1] for misfit in refused}
         refused += [misfit for misfit in self._record.explain(mended, "input") if misfit.path[:1] not in told]
         raise refusal(self._name, refused or [Misfit("cannot be read as they are")], mended)
-
-
-def _nothing_to_lift(value: Any) -> Any:
-    return value

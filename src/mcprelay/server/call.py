@@ -85,7 +85,7 @@ class Answer(Struct):
     code: int = 0
 
 
-class Call:
+class Call(Struct, eq=False):
     """One request, being worked on. Middleware may put other `params` in the place of those that came.
 
     Attributes:
@@ -96,75 +96,45 @@ class Call:
         raw: Its params as they came.
         link: The way back to the client.
         principal: Who calls, as verified.
+        carrier: The HTTP request that it came with, or what makes it, on that transport: see `http`.
         session: The session of the handshake era that it is in.
         state: What `Server(context=…)` made for it.
         cancelled: Whether the client has given it up.
         observed: Whether somebody wants to know what becomes of it.
         keys: What seals its state, where that is not the business of the server that handles it.
+        patience: The time that its handler may take, while it runs and where there is a limit.
         amended: What it changed of the session, in order.
+        correlation: What `correlation_id` gave, once it was asked for.
     """
 
-    __slots__ = (
-        "_correlation",
-        "_http",
-        "amended",
-        "cancelled",
-        "id",
-        "keys",
-        "link",
-        "method",
-        "observed",
-        "params",
-        "patience",
-        "principal",
-        "raw",
-        "revision",
-        "session",
-        "state",
-    )
-
-    def __init__(  # noqa: PLR0917 - what a call cannot be without
-        self,
-        revision: Revision,
-        request_id: RequestId,
-        method: Method,
-        params: Any,
-        raw: Any,
-        link: Link,
-        *,
-        principal: Principal | None = None,
-        http: HttpRequest | Callable[[], HttpRequest] | None = None,
-        session: Session | None = None,
-        state: Any = None,
-    ) -> None:
-        self.revision = revision
-        self.id = request_id
-        self.method = method
-        self.params = params
-        self.raw = raw
-        self.link = link
-        self.principal = principal
-        self._http = http
-        self.session = session
-        self.state = state
-        self.cancelled = False
-        self.observed = False
-        self.keys: StateKeys | None = None
-        self.patience: Patience | None = None
-        self.amended: tuple[Callable[[Session], None], ...] = ()
-        self._correlation: str | None = None
+    revision: Revision
+    id: RequestId
+    method: Method
+    params: Any
+    raw: Any
+    link: Link
+    principal: Principal | None = None
+    carrier: HttpRequest | Callable[[], HttpRequest] | None = None
+    session: Session | None = None
+    state: Any = None
+    cancelled: bool = False
+    observed: bool = False
+    keys: StateKeys | None = None
+    patience: Patience | None = None
+    amended: tuple[Callable[[Session], None], ...] = ()
+    correlation: str | None = None
 
     @property
     def http(self) -> HttpRequest | None:
         """The HTTP request that the call came with, on that transport."""
-        if self._http is not None and not isinstance(self._http, HttpRequest):
-            self._http = self._http()
-        return self._http
+        if self.carrier is not None and not isinstance(self.carrier, HttpRequest):
+            self.carrier = self.carrier()
+        return self.carrier
 
     @property
     def transport(self) -> Literal["http", "channel"]:
         """On what the call came."""
-        return "channel" if self._http is None else "http"
+        return "channel" if self.carrier is None else "http"
 
     @property
     def target(self) -> str | None:
@@ -222,11 +192,11 @@ class Call:
     @property
     def correlation_id(self) -> str:
         """What this call is called in logs: the client's id, or one made here where it gave none that can be used."""
-        if self._correlation is None:
+        if self.correlation is None:
             given = self.params.meta.correlation_id
             usable = isinstance(given, str) and _CORRELATION_ID.fullmatch(given)
-            self._correlation = str(given) if usable else os.urandom(8).hex()
-        return self._correlation
+            self.correlation = str(given) if usable else os.urandom(8).hex()
+        return self.correlation
 
     @property
     def client_info(self) -> Implementation | None:

@@ -11,6 +11,7 @@ import contextvars
 import itertools
 import logging
 import os
+import types
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -32,7 +33,7 @@ from mcprelay.wire import jsonrpc
 from mcprelay.wire.params import CLIENT_CAPABILITIES, NO_META, PROTOCOL_VERSION, Params
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterator
+    from collections.abc import Callable, Coroutine, Generator, Iterator
 
     from msgspec import Raw
 
@@ -45,11 +46,19 @@ logger = logging.getLogger("mcprelay.server")
 
 _decode_params = msgspec.json.Decoder(Params).decode
 LISTEN = "subscriptions/listen"
+_PROMPT = ("send_nowait", "congested")
+"""What a channel may have beyond the port (see `mcprelay.stdio.LineChannel`): then answers are sent without waiting."""
 
 
 def unguessable_ids() -> Iterator[int]:
     """Request ids that the other side cannot guess."""
     return (int.from_bytes(os.urandom(6), "big") for _ in itertools.count())
+
+
+def _stateless(server: Server) -> Revision | None:
+    """The newest revision of the stateless era that is served, or None."""
+    served = revisions.of_era(Era.STATELESS, server.revisions)
+    return served[0] if served else None
 
 
 def _is_current(task: asyncio.Task[Any]) -> bool:
@@ -59,13 +68,21 @@ def _is_current(task: asyncio.Task[Any]) -> bool:
         return False
 
 
-class _Lead:
-    """Whether the task that holds it still leads."""
-
-    __slots__ = ("moved",)
-
-    def __init__(self) -> None:
-        self.moved = False
+@types.coroutine
+def _until_suspended(work: Coroutine[Any, Any, None], suspended: Callable[[], None]) -> Generator[Any, None, None]:
+    """Do work in the task that awaits this, and tell when it suspends for the first time, if it does."""
+    try:
+        wanted = work.send(None)
+        suspended()
+        while True:
+            try:
+                yield wanted
+            except BaseException as error:  # noqa: BLE001 - the work's own, be it the end of the task or of the loop
+                wanted = work.throw(error)
+            else:
+                wanted = work.send(None)
+    except StopIteration:
+        return
 
 
 class Connection:
@@ -109,6 +126,10 @@ class Connection:
         self._base = contextvars.copy_context()
         self._outbox = Outbox(limits.stream_bytes)
         self._flushing: asyncio.Event | None = None
+        self._spoken = _stateless(server)  # what calls are most likely to be in
+        self._leader: asyncio.Task[Any] | None = None
+        self._stopping = False
+        self._prompt: Any = channel if all(hasattr(channel, power) for power in _PROMPT) else None
 
     async def serve(self) -> None:
         """Serve until the client ends the channel, or until cancelled. Then every call that is left is cancelled."""
@@ -132,11 +153,15 @@ class Connection:
 
     def _finished(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
+        if task.cancelled():
+            if task is self._leader and not self._stopping:  # by what a handler left behind, after its call
+                self._spawn(self._lead())
+        elif (error := task.exception()) is not None:
             logger.debug("the connection ended", exc_info=error)
             self._ended.set()
 
     async def _stop(self) -> None:
+        self._stopping = True
         for event in self._peer.lost():
             if isinstance(event, Lost):
                 question.settle(event)
@@ -154,6 +179,9 @@ class Connection:
 
     async def _lead(self) -> None:
         """Receive and work, until a call suspends and another task leads."""
+        task = self._leader = asyncio.current_task()
+        assert task is not None, "a connection is served in tasks"  # noqa: S101 - asyncio's promise
+        peer = self._peer
         leading = True
         while leading:
             try:
@@ -164,17 +192,14 @@ class Connection:
             if not data:
                 self._ended.set()
                 return
-            allowed = self._server.limits.batch_messages
-            if self._peer.batches and jsonrpc.is_batch(data) and holds_more(data, allowed):
-                await self._refuse_limited(LimitExceeded("batch_messages", allowed), over(allowed))
+            if peer.batches and jsonrpc.is_batch(data):
+                await self._take_batch(data)
                 continue
-            events = self._peer.receive(data)
-            if self._peer.batches and jsonrpc.is_batch(data):
-                await self._take_batch(events)
-            elif type(events[0]) is Called:
-                leading = await self._work_leading(events[0])
+            event = peer.take(jsonrpc.parse(data, depth=peer.depth))
+            if type(event) is Called:
+                leading = await self._work_leading(event, task)
             else:
-                await self._take(events[0])
+                await self._take(event)
 
     async def _refuse_limited(self, error: LimitExceeded, why: str) -> None:
         """Refuse a message that is not even read, because it is too much; under its id, where that was kept."""
@@ -196,22 +221,19 @@ class Connection:
         events.emit(Refusal(reason="busy" if busy else "malformed"))
         return self._as_agreed(event.answer)
 
-    async def _work_leading(self, event: Called) -> bool:
+    async def _work_leading(self, event: Called, task: asyncio.Task[Any]) -> bool:
         """Work on a call, and say whether this task still leads."""
-        lead = _Lead()
-        follower = self._loop.call_soon(self._follow, lead)
-        await self._work(event)
-        if lead.moved:
-            return False
-        follower.cancel()
-        if contextvars.copy_context() != self._base:  # a handler set a variable, which the next call must not see
-            self._follow(lead)
-            return False
-        return True
+        moved = False
 
-    def _follow(self, lead: _Lead) -> None:
-        lead.moved = True
-        self._spawn(self._lead())
+        def follow() -> None:
+            nonlocal moved
+            moved = True
+            self._spawn(self._lead())
+
+        await _until_suspended(self._work(event, task), follow)
+        if not moved and contextvars.copy_context() != self._base:
+            follow()  # a handler set a variable, which the next call must not see
+        return not moved
 
     async def _take(self, event: Event) -> None:
         """Take anything but a call."""
@@ -239,20 +261,22 @@ class Connection:
 
     # --- working
 
-    async def _work(self, event: Called) -> None:
-        answer = await self._answer(event)
-        if answer.message:
+    async def _work(self, event: Called, task: asyncio.Task[Any]) -> None:
+        answer = await self._answer(event, task)
+        if not answer.message:
+            return
+        if self._flushing is None and self._prompt is not None and not self._prompt.congested:
+            self._prompt.send_nowait(answer.message)
+        else:
             await self._send(answer.message)
-            if event.method == LISTEN and not answer.code:  # patterns/cancellation: how a server ends a subscription
-                await self._send(jsonrpc.notification(CANCELLED, jsonrpc.encode({"requestId": event.id})))
+        if event.method == LISTEN and not answer.code:  # patterns/cancellation: how a server ends a subscription
+            await self._send(jsonrpc.notification(CANCELLED, jsonrpc.encode({"requestId": event.id})))
 
-    async def _answer(self, event: Called) -> Answer:
-        """The answer to a call; one without a message when it was cancelled."""
+    async def _answer(self, event: Called, task: asyncio.Task[Any]) -> Answer:
+        """The answer to a call, worked on in `task`; one without a message when it was cancelled."""
         call = self._call(event)
         if isinstance(call, Answer):
             return self._declined(event, call)
-        task = asyncio.current_task()
-        assert task is not None, "calls are worked on in tasks"  # noqa: S101 - asyncio's promise
         entry = self._working[event.id] = (task, call)
         try:
             answer = await self._server.dispatcher.handle(call)
@@ -272,18 +296,22 @@ class Connection:
         if call.cancelled:
             task.uncancel()
             return Answer(b"")
-        return Answer(self._peer.settle(event.id, answer.message), answer.code)
+        return answer if self._peer.in_flight.pop(event.id, None) is not None else Answer(b"", answer.code)
 
     def _declined(self, event: Called, answer: Answer) -> Answer:
         """The answer to a call that is not carried out, as it is owed now."""
         self._server.events.emit(Refusal(reason="malformed", code=answer.code))
         return Answer(self._peer.settle(event.id, answer.message), answer.code)
 
-    async def _take_batch(self, events: list[Event]) -> None:
+    async def _take_batch(self, data: bytes) -> None:
         """Take a batch: its calls are worked on at once, and answered by one array (JSON-RPC 2.0, 6)."""
+        allowed = self._server.limits.batch_messages
+        if holds_more(data, allowed):
+            await self._refuse_limited(LimitExceeded("batch_messages", allowed), over(allowed))
+            return
         calls: list[Called] = []
         answers: list[bytes] = []
-        for event in events:
+        for event in self._peer.receive(data):
             if isinstance(event, Called) and event.method == "initialize" and self._revision is not None:
                 answers.append(self._declined(event, handshake.in_batch(event, self._revision)).message)
             elif isinstance(event, Called):
@@ -297,7 +325,9 @@ class Connection:
 
     async def _work_batch(self, calls: list[Called], answers: list[bytes]) -> None:
         async def work(event: Called) -> None:
-            answer = await self._answer(event)
+            task = asyncio.current_task()
+            assert task is not None, "the group below makes tasks"  # noqa: S101 - asyncio's promise
+            answer = await self._answer(event, task)
             if answer.message:
                 answers.append(answer.message)
 
@@ -311,6 +341,36 @@ class Connection:
 
     def _call(self, event: Called) -> Call | Answer:
         """The call, in the revision that it is in; or the answer that it gets instead."""
+        spoken = self._revision or self._spoken
+        method = None if spoken is None else spoken.method(event.method)
+        if spoken is None or method is None or event.params is UNSET:
+            return self._judged(event)
+        try:
+            params = method.decode(event.params)
+        except msgspec.DecodeError:
+            return self._judged(event)
+        said = params.meta.protocol_version
+        if spoken is self._revision:
+            fits = said is None and event.method != "initialize"
+        else:
+            fits = said == spoken.name and params.meta.client_capabilities is not None
+        if not fits:
+            return self._judged(event)
+        return Call(
+            spoken,
+            event.id,
+            method,
+            params,
+            event.params,
+            self,
+            principal=self._principal,
+            carrier=self._http,
+            session=self._session if spoken is self._revision else None,
+            state=self._state,
+        )
+
+    def _judged(self, event: Called) -> Call | Answer:
+        """The same, step by step, where a call is not plainly one in what is spoken."""
         try:
             meta = _decode_params(event.params).meta if event.params is not UNSET else NO_META
         except msgspec.DecodeError as error:

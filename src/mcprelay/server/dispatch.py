@@ -151,13 +151,13 @@ class Dispatcher:
             chain = _around(layer, chain)
         self.chain = chain
 
-    async def _route(self, call: Call) -> Outcome:
+    def _route(self, call: Call) -> Awaitable[Outcome]:
         name = call.method.name
         capability = _GATES.get(name)
         if capability is not None and getattr(self._declared.current or self._declared.now, capability) is None:
             why = f"Method not found: {name} (this server has no {capability})"
             raise ProtocolError(call.revision.code(Fault.METHOD_NOT_FOUND), why)
-        return await self._routes[name](call)
+        return self._routes[name](call)
 
     async def handle(self, call: Call) -> Answer:
         """The answer to a call. Raises nothing but what ends the task or the process from outside."""
@@ -165,9 +165,15 @@ class Dispatcher:
             return await observed(self._events, call, self.handle)
         try:
             outcome = await self.chain(call)
-            if type(outcome) is ToolResult and outcome.structured_content is not UNSET:
+            if call.revision.shapers and type(outcome) is ToolResult and outcome.structured_content is not UNSET:
                 outcome = self.as_published(call, outcome)
-            result = outcome if type(outcome) is bytes else self._said(call, outcome)
+            if type(outcome) is bytes:
+                result = outcome
+            else:
+                try:
+                    result = self._encode(call.revision, outcome)
+                except Exception as error:  # noqa: BLE001 - whatever a handler gave that JSON cannot say
+                    result = self._unsayable(call, outcome, error)
         except (GeneratorExit, KeyboardInterrupt):
             raise
         except BaseException as error:
@@ -192,14 +198,17 @@ class Dispatcher:
 
     def _encode(self, revision: Revision, result: Any) -> bytes:
         """A result as JSON, in the shape of the revision."""
-        face = self.face(revision)
+        face = self._faces.get(revision.name) or self.face(revision)
         members = face.input_required if type(result) is InputRequiredResult else face.complete
-        if isinstance(result, Cacheable):
-            spliced = result.__dict__.get("spliced")
-            if spliced is not None:
-                return spliced  # type: ignore[no-any-return]
-            result = self._hinted(revision, result)
-        result = _shaped(revision, result)
+        if type(result) is ToolResult:
+            result = revision.shape(result)
+        else:
+            if isinstance(result, Cacheable):
+                spliced = result.__dict__.get("spliced")
+                if spliced is not None:
+                    return spliced  # type: ignore[no-any-return]
+                result = self._hinted(revision, result)
+            result = _shaped(revision, result)
         if result.meta is not None and face.info is not None:
             result = msgspec.structs.replace(result, meta={SERVER_INFO: face.info, **result.meta})
             members = members.partition(b',"_meta"')[0]
@@ -221,19 +230,16 @@ class Dispatcher:
         ttl = self._server.ttl_ms if result.ttl_ms is None else result.ttl_ms
         return msgspec.structs.replace(result, ttl_ms=ttl, cache_scope=result.cache_scope or self._server.cache_scope)
 
-    def _said(self, call: Call, outcome: Any) -> bytes:
-        """The outcome of a call as JSON. What a tool gave and JSON cannot say is the tool's failure."""
-        try:
-            return self._encode(call.revision, outcome)
-        except Exception as error:
-            if not isinstance(outcome, msgspec.Struct):
-                raise ConfigurationError(
-                    f"middleware gave {type(outcome).__name__} for {call.method.name}: it returns what"
-                    " `await call_next(call)` gave, or another result of mcprelay.types"
-                ) from error
-            if call.method.name != "tools/call":
-                raise
-            return self._encode(call.revision, self._tool_broke(call, error))
+    def _unsayable(self, call: Call, outcome: Any, error: Exception) -> bytes:
+        """What is said in place of an outcome that JSON cannot say: where a tool gave it, the tool failed."""
+        if not isinstance(outcome, msgspec.Struct):
+            raise ConfigurationError(
+                f"middleware gave {type(outcome).__name__} for {call.method.name}: it returns what"
+                " `await call_next(call)` gave, or another result of mcprelay.types"
+            ) from error
+        if call.method.name != "tools/call":
+            raise error
+        return self._encode(call.revision, self._tool_broke(call, error))
 
     def failed(self, call: Call, error: BaseException) -> Answer:
         """The answer to a call that came to nothing."""

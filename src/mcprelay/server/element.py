@@ -192,15 +192,19 @@ def _tool_runner(handler: Handler, compiled: Compiled) -> Callable[[Call], Await
     decode, run = compiled.decode, handler.run
     finish = partial(compiled.output.result, file_bytes=handler.file_bytes)
 
-    async def answer(call: Call) -> Any:
+    def answer(call: Call) -> Awaitable[Any]:
         arguments = call.params.arguments
         try:
             values = decode(None if arguments is UNSET else arguments)
         except ArgumentsInvalid as error:
-            return misfit(call, error)
-        return await run(call, values, finish)
+            return _refusal(call, error)
+        return run(call, values, finish)
 
     return answer
+
+
+async def _refusal(call: Call, error: ArgumentsInvalid) -> ToolResult:
+    return misfit(call, error)
 
 
 def misfit(call: Call, error: ArgumentsInvalid) -> ToolResult:

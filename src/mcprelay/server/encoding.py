@@ -49,6 +49,18 @@ def encode(value: Any) -> bytes:
     return data
 
 
+def encode_scalar(value: Any) -> bytes:
+    """The same for a text, an integer or a boolean, which hold no number that is not finite.
+
+    Raises:
+        ResultInvalid: It has no JSON form: half a surrogate pair, say.
+    """
+    try:
+        return _ENCODER.encode(value)
+    except (ValueError, OverflowError) as error:
+        raise _refusal(value, error) from error
+
+
 def _refusal(value: Any, error: Exception) -> ResultInvalid:
     """Why a value has no JSON form, in words that help to find it."""
     try:

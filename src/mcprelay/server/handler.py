@@ -14,7 +14,7 @@ from mcprelay.server.results import Items, collect, drawn
 from mcprelay.server.resume import Interview
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from mcprelay.server import Server
     from mcprelay.server.call import Call
@@ -54,6 +54,7 @@ class Handler:
         self._only_context = all(provider is provide_context for provider in self._providers)
         self._thunk = compiled.call if compiled.owner is None else None
         self._may_read = compiled.output.schema is None
+        self._plain = compiled.is_async and not self._providers and not self._may_read
         self._allowed = allowance(timeout, otherwise=server.limits.call_seconds, place=compiled.place)
         self.file_bytes = server.limits.file_bytes
 
@@ -66,13 +67,16 @@ class Handler:
             self._thunk = thunk
         return thunk
 
-    async def run(self, call: Call, values: Any, finish: Finish) -> Any:
+    def run(self, call: Call, values: Any, finish: Finish) -> Awaitable[Any]:
         """Run it, and make what it returned into a result while its dependencies are still open."""
         if self._allowed.seconds:
-            return await Patience(self._allowed).hold(call, lambda: self._run(call, values, finish))
-        return await self._run(call, values, finish)
+            return Patience(self._allowed).hold(call, lambda: self._run(call, values, finish))
+        return self._run(call, values, finish)
 
     async def _run(self, call: Call, values: Any, finish: Finish) -> Any:
+        if self._plain:  # most handlers are, so there is nothing between
+            value = await (self._thunk or self._call())(values, ())
+            return finish(value if type(value) is str else await self._collected(value))
         if not self._providers:
             return await self._finished(finish, await self._invoke(values, ()))
         interview = Interview(call, call.keys or self._server.state_keys)
@@ -114,6 +118,9 @@ class Handler:
             value = await self._server.threads.run(lambda: function(values, injected))
         if self._compiled.is_async or hasattr(value, "__await__"):
             value = await value
+        return await self._collected(value)
+
+    async def _collected(self, value: Any) -> Any:
         return await collect(value, limit=self.file_bytes) if hasattr(value, "__aiter__") else value
 
     def _drained(self, value: Any) -> Any:

@@ -115,7 +115,7 @@ def decoded(
         params,
         link,
         principal=principal,
-        http=http,
+        carrier=http,
         session=session,
         state=state,
     )

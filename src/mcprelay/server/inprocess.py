@@ -52,7 +52,7 @@ class Pipe:
     @property
     def full(self) -> bool:
         """Whether a writer has to wait."""
-        return not self.ended and (bool(self._writers) or self._size > self._buffered_bytes)
+        return (self._size > self._buffered_bytes or bool(self._writers)) and not self.ended
 
     async def take(self) -> bytes:
         """The next message, or `b""` at the end."""
@@ -63,7 +63,8 @@ class Pipe:
             await self._reader
         data = self._messages.popleft()
         self._size -= len(data)
-        self._next_writer()
+        if self._writers:
+            self._next_writer()
         return data
 
     async def put(self, data: bytes) -> None:
@@ -85,7 +86,8 @@ class Pipe:
         self._size += len(data)
         if self._reader is not None:
             _wake(self._reader)
-        self._next_writer()
+        if self._writers:
+            self._next_writer()
         return self.put_in_all
 
     async def room(self) -> None:
@@ -122,13 +124,19 @@ def _wake(waiter: asyncio.Future[None]) -> None:
 
 
 class MemoryChannel:
-    """A `Channel` over two pipes."""
+    """A `Channel` over two pipes. What it has beside the port is as in `mcprelay.stdio.LineChannel`."""
 
     def __init__(self, inbound: Pipe, outbound: Pipe) -> None:
         self._inbound = inbound
         self._outbound = outbound
         self.receive = inbound.take
         self.send = outbound.put
+        self.send_nowait = outbound.put_nowait
+
+    @property
+    def congested(self) -> bool:
+        """Whether `send` would suspend."""
+        return self._outbound.full
 
     async def aclose(self) -> None:
         """See `Channel`."""

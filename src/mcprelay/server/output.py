@@ -22,7 +22,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Raw
 
-from mcprelay.server.encoding import ResultInvalid, encode
+from mcprelay.server.encoding import ResultInvalid, encode, encode_scalar
 from mcprelay.server.file import FILE_BYTES, File
 from mcprelay.server.results import BLOCKS, tool_result
 from mcprelay.server.shape import JsonSchema, Misfit, Publisher, Shape
@@ -96,10 +96,9 @@ class Output:
             LimitExceeded: A file or stream is longer than `file_bytes`.
         """
         if type(value) is self._safe:
-            data = encode(value)
-            return ToolResult(
-                content=(Text(value if type(value) is str else data.decode()),), structured_content=Raw(data)
-            )
+            data = encode_scalar(value)
+            said = Text(value if type(value) is str else data.decode())
+            return ToolResult(content=(said,), structured_content=Raw(data))
         if isinstance(value, (ToolResult, InputRequiredResult)):
             return self._checked(value)
         if self.schema is None:

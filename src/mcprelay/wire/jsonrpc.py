@@ -106,10 +106,9 @@ BRACKETS = re.compile(rb'(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+"?)*+([\[\]{}]*+)', 
 
 def parse(data: bytes | Raw, *, depth: int = DEPTH) -> Message:
     """Read one message; `depth` bounds its nesting."""
-    if too_deep(data, depth):
-        return msgspec.structs.replace(
-            _unparsed(data, f"the message nests deeper than depth={depth}"), deep=bytes(data)
-        )
+    text = data if type(data) is bytes else bytes(data)
+    if text.count(b"{") + text.count(b"[") > depth and too_deep(text, depth):
+        return msgspec.structs.replace(_unparsed(text, f"the message nests deeper than depth={depth}"), deep=text)
     try:
         message = _decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
