@@ -182,8 +182,7 @@ class Connection:
         task = self._leader = asyncio.current_task()
         assert task is not None, "a connection is served in tasks"  # noqa: S101 - asyncio's promise
         peer = self._peer
-        leading = True
-        while leading:
+        while self._leader is task:
             try:
                 data = await self._channel.receive()
             except LimitExceeded as error:
@@ -197,7 +196,9 @@ class Connection:
                 continue
             event = peer.take(jsonrpc.parse(data, depth=peer.depth))
             if type(event) is Called:
-                leading = await self._work_leading(event, task)
+                await _until_suspended(self._work(event, task), self._follow)
+                if self._leader is task and contextvars.copy_context() != self._base:
+                    self._follow()  # a handler set a variable, which the next call must not see
             else:
                 await self._take(event)
 
@@ -221,19 +222,10 @@ class Connection:
         events.emit(Refusal(reason="busy" if busy else "malformed"))
         return self._as_agreed(event.answer)
 
-    async def _work_leading(self, event: Called, task: asyncio.Task[Any]) -> bool:
-        """Work on a call, and say whether this task still leads."""
-        moved = False
-
-        def follow() -> None:
-            nonlocal moved
-            moved = True
-            self._spawn(self._lead())
-
-        await _until_suspended(self._work(event, task), follow)
-        if not moved and contextvars.copy_context() != self._base:
-            follow()  # a handler set a variable, which the next call must not see
-        return not moved
+    def _follow(self) -> None:
+        """Another task leads from now on."""
+        self._leader = None
+        self._spawn(self._lead())
 
     async def _take(self, event: Event) -> None:
         """Take anything but a call."""
