@@ -1,4 +1,4 @@
-"""Who leads a connection: calls that do not suspend share a task, and nothing that one leaves behind silences the rest."""
+"""Who leads a connection: calls that do not suspend share a task, and nothing left behind by one silences the rest."""
 
 from __future__ import annotations
 
