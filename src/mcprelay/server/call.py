@@ -184,7 +184,9 @@ class Call(Struct, eq=False):
             ProtocolError: It is not a key; guessing what was meant could run something twice.
         """
         key = self.params.meta.idempotency_key
-        if key is None or (isinstance(key, str) and _IDEMPOTENCY_KEY.fullmatch(key)):
+        if key is UNSET:
+            return None
+        if isinstance(key, str) and _IDEMPOTENCY_KEY.fullmatch(key):
             return key
         why = f"Invalid params: {IDEMPOTENCY_KEY} is 1 to 255 visible ASCII characters"
         raise ProtocolError(self.revision.code(Fault.INVALID_PARAMS), why)

@@ -164,6 +164,8 @@ class Dispatcher:
         if (self._events.observers or self._events.logged(INFO)) and not call.observed:
             return await observed(self._events, call, self.handle)
         try:
+            if call.params.meta.idempotency_key is not UNSET:
+                _ = call.idempotency_key  # one that is malformed is refused before anything has run
             outcome = await self.chain(call)
             if call.revision.shapers and type(outcome) is ToolResult and outcome.structured_content is not UNSET:
                 outcome = self.as_published(call, outcome)

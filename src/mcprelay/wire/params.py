@@ -38,7 +38,7 @@ class RequestMeta(Struct, frozen=True, omit_defaults=True):
     client_info: Implementation | None = field(default=None, name=CLIENT_INFO)
     client_capabilities: ClientCapabilities | None = field(default=None, name=CLIENT_CAPABILITIES)
     log_level: LogLevel | None = field(default=None, name=LOG_LEVEL)
-    idempotency_key: Any = field(default=None, name=IDEMPOTENCY_KEY)
+    idempotency_key: Any = field(default=UNSET, name=IDEMPOTENCY_KEY)  # null is a key, and a malformed one
     correlation_id: Any = field(default=None, name=CORRELATION_ID)
     subscription_id: int | str | None = field(default=None, name=SUBSCRIPTION_ID)
 
