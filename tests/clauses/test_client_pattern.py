@@ -282,7 +282,7 @@ async def test_an_http_error_is_told_with_its_status():
     ["file:///srv/../etc", "file:///srv/%2e%2E/etc", "file:///srv/..%2fetc", r"file:///srv\..\etc", "file:///%zz"],
 )
 async def test_a_root_that_leads_elsewhere_than_it_seems_never_leaves(scripted: Any, root: str):
-    server, client = scripted({"tools/call": [asks(q={"method": "roots/list"}), text("done")]}, on_roots=[root])
+    server, client = scripted({"tools/call": [asks(q={"method": "roots/list"}), text("done")]}, on_roots=lambda: [root])
     async with client:
         with pytest.raises(ValueError, match="plain address"):
             await client.call_tool("t")

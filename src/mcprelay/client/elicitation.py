@@ -5,7 +5,8 @@ Knows the restricted schemas of forms and their defaults (client/elicitation). D
 
 from __future__ import annotations
 
-from typing import Any, Literal
+import math
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 from msgspec import Struct
@@ -13,6 +14,9 @@ from msgspec import Struct
 from mcprelay.client.misuse import told_value
 from mcprelay.types import ElicitResult
 from mcprelay.wire.field import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _KINDS: dict[str, type | tuple[type, ...]] = {
     "string": str,
@@ -23,6 +27,9 @@ _KINDS: dict[str, type | tuple[type, ...]] = {
 }
 
 _SHOWN = 20
+
+ACTIONS = ("accept", "decline", "cancel")
+"""What a person can do with a question."""
 
 
 class Elicitation(Struct, frozen=True, rename="camel", kw_only=True):
@@ -41,6 +48,10 @@ class Elicitation(Struct, frozen=True, rename="camel", kw_only=True):
     requested_schema: dict[str, Any] = {}
     url: str | None = None
     elicitation_id: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.mode == "url" and not self.url:
+            raise ValueError("a question in the mode `url` has a `url`")
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -73,9 +84,7 @@ class Elicitation(Struct, frozen=True, rename="camel", kw_only=True):
         if self.mode == "url":
             return ElicitResult(action="accept")
         filled = {**self.defaults(), **_mapping(content), **values}
-        faults = list(self._faults(filled))
-        if faults:
-            raise ValueError(f"the answer does not fit the form: {'; '.join(faults)}")
+        self._check(filled)
         return ElicitResult(action="accept", content=filled)
 
     def decline(self) -> ElicitResult:
@@ -86,14 +95,47 @@ class Elicitation(Struct, frozen=True, rename="camel", kw_only=True):
         """The person made no choice."""
         return ElicitResult(action="cancel")
 
-    def _faults(self, filled: dict[str, Any]) -> Any:
+    def answered(self, result: ElicitResult) -> ElicitResult:
+        """A result that somebody made, ready to send. Defaults are not filled in: it says everything itself.
+
+        Raises:
+            ValueError: It does not fit the question; the text says what would.
+            TypeError: Its content has no fields.
+        """
+        if result.action not in ACTIONS:
+            raise ValueError(f"the action is {', '.join(map(repr, ACTIONS))}, and not {told_value(result.action)}")
+        content = result.content
+        if result.action != "accept" or self.mode == "url":
+            if content:
+                raise ValueError("content belongs to a form that is accepted: leave it out")
+            return msgspec.structs.replace(result, content=None)
+        if content is None and self.fields:
+            named = ", ".join(map(shown, list(self.fields)[:_SHOWN]))
+            raise ValueError(f"a form is accepted with its content: a mapping of {named}; None declines it")
+        plain = _mapping(content)
+        self._check(plain)
+        return msgspec.structs.replace(result, content=plain)
+
+    def _check(self, filled: dict[str, Any]) -> None:
+        faults = list(self._faults(filled))
+        if not faults:
+            return
+        unknown = [shown(name) for name in filled if name not in self.fields]
+        if unknown and self.fields:
+            faults.append(f"the form has no {', '.join(unknown[:_SHOWN])}")
+        raise ValueError(f"the answer does not fit the form: {'; '.join(faults)}")
+
+    def _faults(self, filled: dict[str, Any]) -> Iterator[str]:
         required = self.requested_schema.get("required")
         for name in required if isinstance(required, list) else ():
             if name not in filled:
-                yield f"{name!r} is required"
+                yield f"{shown(name)} is required"
         for name, field in self.fields.items():
-            if name in filled and not _fits(filled[name], field):
-                yield f"{name!r} must be {_wanted(field)}, not {shown(filled[name])}"
+            if name not in filled:
+                continue
+            wanted = _bound(filled[name], field) if _fits(filled[name], field) else _wanted(field)
+            if wanted:
+                yield f"{shown(name)} must be {wanted}, not {shown(filled[name])}"
 
 
 def _fits(value: Any, field: dict[str, Any]) -> bool:
@@ -105,6 +147,29 @@ def _fits(value: Any, field: dict[str, Any]) -> bool:
     if options is None:
         return True
     return all(item in options for item in value) if isinstance(value, list) else value in options
+
+
+def _bound(value: Any, field: dict[str, Any]) -> str | None:
+    """The bound of a field that a value is beyond, in words, or None."""
+    if isinstance(value, bool) or not isinstance(value, (str, list, int, float)):
+        return None
+    if isinstance(value, (int, float)):
+        size, least, most, unit = value, "minimum", "maximum", ""
+        if not math.isfinite(value):
+            return "a finite number"
+    else:
+        size = len(value)
+        least, most = ("minLength", "maxLength") if isinstance(value, str) else ("minItems", "maxItems")
+        unit = " characters long" if isinstance(value, str) else " items long"
+    low, high = _number(field.get(least)), _number(field.get(most))
+    if low is not None and size < low:
+        return f"at least {low}{unit}"
+    return f"at most {high}{unit}" if high is not None and size > high else None
+
+
+def _number(value: Any) -> int | float | None:
+    """A bound, where it is one: a schema is the server's, and may hold anything."""
+    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
 def _wanted(field: dict[str, Any]) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 import logging
 import os
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import msgspec
@@ -32,11 +33,13 @@ from mcprelay.types import (
     SamplingResult,
     Text,
     ToolUse,
+    ToolUseResult,
 )
 from mcprelay.wire import jsonrpc, percent
+from mcprelay.wire.field import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
+    from collections.abc import Awaitable, Callable
 
     from mcprelay.revisions import Revision
 
@@ -52,7 +55,7 @@ OnElicit: TypeAlias = "Callable[[Elicitation], Any]"
 OnSample: TypeAlias = "Callable[[Sampling], Any]"
 OnRoots: TypeAlias = "Callable[[], Any] | Iterable[Root | str | os.PathLike[str]]"
 
-_ACTIONS = ("accept", "decline", "cancel")
+_NAMES = {ELICIT: "on_elicit", SAMPLE: "on_sample", ROOTS: "on_roots"}
 _ELICITED = {"action", "content", "_meta"}
 _decode_elicitation = msgspec.json.Decoder(Elicitation).decode
 _decode_sampling = msgspec.json.Decoder(Sampling).decode
@@ -75,7 +78,7 @@ class Handlers:
         if sample is not None:
             self._by_method[SAMPLE] = _sampler(sample)
         if roots is not None:
-            self._by_method[ROOTS] = _lister(roots)
+            self._by_method[ROOTS] = _lister(roots if callable(roots) else _fixed(roots))
 
     @property
     def any(self) -> bool:
@@ -111,6 +114,8 @@ class Handlers:
             why = f"the answer to {method} cannot be said in protocol revision {revision.name}: {error}"
             logger.warning("%s", why)
             raise ProtocolError(jsonrpc.INTERNAL_ERROR, why) from error
+        except (ValueError, TypeError) as error:  # JSON has no such thing
+            raise ConfigurationError(f"what {_NAMES[method]} answered does not fit: {error}") from error
 
 
 def _as_spoken(revision: Revision, answer: Any) -> Any:
@@ -137,7 +142,7 @@ def _elicitor(ask: OnElicit) -> Callable[[Any], Awaitable[Any]]:
     async def answer(params: Any) -> ElicitResult:
         question = _decoded(_decode_elicitation, params)
         given = await _resolved(ask(question))
-        return _fitting("on_elicit", lambda: _elicited(question, given))
+        return _fitting(ELICIT, lambda: _elicited(question, given))
 
     return answer
 
@@ -148,7 +153,7 @@ def _sampler(sample: OnSample) -> Callable[[Any], Awaitable[Any]]:
         if wrong := flaw(question.messages):
             raise ProtocolError(jsonrpc.INVALID_PARAMS, f"Invalid params: {wrong}")
         given = await _resolved(sample(question))
-        return _fitting("on_sample", lambda: _sampled(given))
+        return _fitting(SAMPLE, lambda: _sampled(question, given))
 
     return answer
 
@@ -156,13 +161,28 @@ def _sampler(sample: OnSample) -> Callable[[Any], Awaitable[Any]]:
 def _lister(roots: OnRoots) -> Callable[[Any], Awaitable[Any]]:
     async def answer(_: Any) -> ListRootsResult:
         given = await _resolved(roots()) if callable(roots) else roots
-        return _fitting("on_roots", lambda: _rooted(given))
+        return _fitting(ROOTS, lambda: _rooted(given))
 
     return answer
 
 
-def _fitting(handler: str, shape: Callable[[], T]) -> T:
-    """What a handler answered, as a result.
+def _fixed(roots: Any) -> Any:
+    """A list of roots that is given once; it may be changed later, and is looked at each time.
+
+    Raises:
+        ConfigurationError: It is no list of folders as it is now.
+    """
+    if isinstance(roots, Iterator):
+        roots = tuple(roots)  # it can be read but once
+    try:
+        _rooted(roots)
+    except (ValueError, TypeError) as error:
+        raise ConfigurationError(f"on_roots: {error}") from error
+    return roots
+
+
+def _fitting(method: str, shape: Callable[[], T]) -> T:
+    """What the handler of a method answered, as a result.
 
     Raises:
         ConfigurationError: It does not fit the question.
@@ -170,7 +190,7 @@ def _fitting(handler: str, shape: Callable[[], T]) -> T:
     try:
         return shape()
     except (ValueError, TypeError) as error:
-        raise ConfigurationError(f"what {handler} answered does not fit: {error}") from error
+        raise ConfigurationError(f"what {_NAMES[method]} answered does not fit: {error}") from error
 
 
 def shaped(request: InputRequest, value: Any) -> Any:
@@ -183,46 +203,69 @@ def shaped(request: InputRequest, value: Any) -> Any:
     if request.method == ELICIT:
         return _elicited(msgspec.convert(request.params or {}, Elicitation), value)
     if request.method == SAMPLE:
-        return _sampled(value)
+        return _sampled(msgspec.convert(request.params or {}, Sampling), value)
     return _rooted(value)
 
 
 def _elicited(question: Elicitation, value: Any) -> ElicitResult:
     if isinstance(value, ElicitResult):
-        return value
+        return question.answered(value)
     if value is None or value is False:
         return question.decline()
     if _is_elicited(value) and "action" not in question.fields:
-        return msgspec.convert(value, ElicitResult)
+        return question.answered(
+            ElicitResult(action=value["action"], content=value.get("content"), meta=value.get("_meta"))
+        )
     return question.accept(None if value is True else value)
 
 
 def _is_elicited(value: Any) -> bool:
-    """Whether it is an `ElicitResult` as JSON."""
-    return isinstance(value, dict) and value.keys() <= _ELICITED and value.get("action") in _ACTIONS
+    """Whether it is an `ElicitResult` as JSON, or is meant as one."""
+    return isinstance(value, dict) and value.keys() <= _ELICITED and "action" in value
 
 
-def _sampled(value: Any) -> Any:
-    if isinstance(value, SamplingResult):
-        return value
+def _sampled(question: Sampling, value: Any) -> Any:
     if isinstance(value, dict):
-        msgspec.convert(value, SamplingResult)
+        _check_sampled(question, msgspec.convert(value, SamplingResult))
         return value
     if isinstance(value, str):
         value = Text(value)
     if isinstance(value, (Text, Image, Audio, ToolUse)):
         reason = "toolUse" if isinstance(value, ToolUse) else "endTurn"
-        return SamplingResult(role="assistant", content=value, model="unknown", stop_reason=reason)
-    raise TypeError(f"a model answers with a SamplingResult, a content block or a string, not {told_value(value)}")
+        value = SamplingResult(role="assistant", content=value, model="unknown", stop_reason=reason)
+    if not isinstance(value, SamplingResult):
+        raise TypeError(f"a model answers with a SamplingResult, a content block or a string, not {told_value(value)}")
+    _check_sampled(question, _proven(value))
+    return value
+
+
+def _check_sampled(question: Sampling, answer: SamplingResult) -> None:
+    """A model uses tools where it was given some, and never says what one answered."""
+    if any(isinstance(block, ToolUseResult) for block in answer.blocks):
+        raise ValueError("a model uses tools, and the server says what they answered: no tool_result here")
+    uses = [shown(block.name) for block in answer.blocks if isinstance(block, ToolUse)]
+    if uses and not question.tools:
+        raise ValueError(f"it uses the tool {uses[0]}, and the server gave it no tools")
+
+
+def _proven(value: T) -> T:
+    """A value as the other side will read it: a constructor looks at no types.
+
+    Raises:
+        ValueError: A member is of a wrong type; the text says which.
+        TypeError: The same, and JSON has no such type.
+    """
+    return msgspec.json.decode(_encode(value), type=type(value))
 
 
 def _rooted(value: Any) -> ListRootsResult:
-    if isinstance(value, ListRootsResult):
-        result = value
-    elif isinstance(value, dict):
-        result = msgspec.convert(value, ListRootsResult)
-    else:
-        result = ListRootsResult(roots=tuple(map(_root, value)))
+    if isinstance(value, dict):
+        value = msgspec.convert(value, ListRootsResult)
+    if not isinstance(value, ListRootsResult):
+        if isinstance(value, (str, bytes, os.PathLike)) or not isinstance(value, Iterable):
+            raise TypeError(f"roots are a list of folders, and not {told_value(value)}")
+        value = ListRootsResult(roots=tuple(map(_root, value)))
+    result: ListRootsResult = _proven(value)
     for root in result.roots:
         _check_root(root.uri)
     return result
@@ -233,6 +276,8 @@ def _root(root: Root | str | os.PathLike[str]) -> Root:
         return root
     if isinstance(root, str) and "://" in root:
         return Root(root)
+    if not isinstance(root, (str, os.PathLike)):
+        raise TypeError(f"a root is a path, a file:// URI or a Root, and not {told_value(root)}")
     from pathlib import Path
 
     path = Path(os.path.abspath(root))  # noqa: PTH100 - `resolve` would follow links, and name another folder
