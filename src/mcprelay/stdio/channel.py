@@ -122,8 +122,12 @@ class LineChannel:
             self._hand_over()
             self._input_ended()
             return
-        ready = self._ready
-        ready += self._splitter.feed(chunk)
+        lines, ready = self._splitter.feed(chunk), self._ready
+        if len(lines) == 1 and self._take is not None and not ready:  # one at a time, most often
+            self._outlet.eager = True
+            self._take(lines[0])
+            return
+        ready += lines
         if not ready:
             return
         self._outlet.eager = len(ready) == 1

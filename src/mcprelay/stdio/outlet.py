@@ -84,32 +84,35 @@ class Outlet:
         Raises:
             NotSent: The descriptor is closed or broken.
         """
-        self._check()
+        if self.lost is not None:
+            raise NotSent(f"not sent: {self.lost}")
         if b"\n" in line or b"\r" in line:
             line = line.replace(b"\n", b" ").replace(b"\r", b" ")
-        at_once = not self._scheduled and self._start()
+        if not self._scheduled:
+            if self._loop.is_closed():
+                raise NotSent("not sent: the event loop that the channel was opened in is closed")
+            if self.eager and not self._size:
+                self.eager = False
+                return self._put_at_once(line + b"\n")
+            self._loop.call_soon(self._flush_scheduled)
+            self._scheduled = True
         self._lines.append(line)
         self._size += len(line) + 1
         self._put += 1
-        if at_once:
-            self.flush()
-            if self.handed < self._put:
-                self._check()
         return self._put
 
-    def _check(self) -> None:
-        if self.lost is not None:
-            raise NotSent(f"not sent: {self.lost}")
-
-    def _start(self) -> bool:
-        """Whether the first line of this turn is to be written at once; if not, it will be at the end of the turn."""
-        if self._loop.is_closed():
-            raise NotSent("not sent: the event loop that the channel was opened in is closed")
-        eager, self.eager = self.eager and not self._size, False
-        if not eager:
-            self._loop.call_soon(self._flush_scheduled)
-            self._scheduled = True
-        return eager
+    def _put_at_once(self, block: bytes) -> int:
+        """The first line of a turn, where nothing waits."""
+        self._put += 1
+        written, broken = self._write(block)
+        if written == len(block):
+            self.handed += 1
+        else:
+            self._size = len(block)
+            self._keep(block, [0], written, broken)
+            if self.lost is not None and self.handed < self._put:
+                raise NotSent(f"not sent: {self.lost}")
+        return self._put
 
     async def room(self) -> None:
         """Wait for one's turn to put a line, in the order of the calls.
@@ -152,7 +155,11 @@ class Outlet:
             self._size -= written
             self._settle()
             return
-        self._starts = list(accumulate((len(line) + 1 for line in lines[:-2]), initial=0))
+        self._keep(block, list(accumulate((len(line) + 1 for line in lines[:-2]), initial=0)), written, broken)
+
+    def _keep(self, block: bytes, starts: list[int], written: int, broken: str | None) -> None:
+        """Go on with a block that was taken in part when the descriptor takes more."""
+        self._starts = starts
         self._base, self._block, self._offset = self.handed, memoryview(block), 0
         self._loop.add_writer(self._fd, self._go_on)
         self._advance(written, broken)
