@@ -22,7 +22,13 @@ BUFFERED_BYTES = 1 << 20
 
 
 class Pipe:
-    """Messages in one direction. About `buffered_bytes` may wait for the reader; then the writer waits."""
+    """Messages in one direction. About `buffered_bytes` may wait for the reader; then the writer waits.
+
+    Attributes:
+        ended: Whether nothing more is written.
+        full: Whether a writer has to wait.
+        put_in_all: How many messages were handed over.
+    """
 
     def __init__(self, buffered_bytes: int = BUFFERED_BYTES) -> None:
         self._buffered_bytes = buffered_bytes
@@ -31,7 +37,9 @@ class Pipe:
         self._reader: asyncio.Future[None] | None = None
         self._writers: deque[asyncio.Future[None]] = deque()
         self._reading: Callable[[bytes], None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
         self.ended = False
+        self.full = False
         self.put_in_all = 0
 
     def attach(self, take: Callable[[bytes], None]) -> None:
@@ -40,6 +48,7 @@ class Pipe:
         while self._messages:
             take(self._messages.popleft())
         self._size = 0
+        self._measure()
         self._next_writer()
         if self.ended:
             take(b"")
@@ -49,21 +58,22 @@ class Pipe:
         """Whether messages are handed to somebody as they are written."""
         return self._reading is not None
 
-    @property
-    def full(self) -> bool:
-        """Whether a writer has to wait."""
-        return (self._size > self._buffered_bytes or bool(self._writers)) and not self.ended
+    def _measure(self) -> None:
+        self.full = (self._size > self._buffered_bytes or bool(self._writers)) and not self.ended
 
     async def take(self) -> bytes:
         """The next message, or `b""` at the end."""
         while not self._messages:
             if self.ended:
                 return b""
-            self._reader = asyncio.get_running_loop().create_future()
+            if self._loop is None:  # to ask for it is a system call
+                self._loop = asyncio.get_running_loop()
+            self._reader = self._loop.create_future()
             await self._reader
         data = self._messages.popleft()
         self._size -= len(data)
-        if self._writers:
+        if self.full:
+            self._measure()
             self._next_writer()
         return data
 
@@ -84,6 +94,8 @@ class Pipe:
             return self.put_in_all
         self._messages.append(data)
         self._size += len(data)
+        if self._size > self._buffered_bytes:
+            self._measure()
         if self._reader is not None:
             _wake(self._reader)
         if self._writers:
@@ -94,13 +106,16 @@ class Pipe:
         """Wait for one's turn to put."""
         turn = asyncio.get_running_loop().create_future()
         self._writers.append(turn)
+        self._measure()
         try:
             await turn
         except asyncio.CancelledError:
             self._writers.remove(turn)
+            self._measure()
             self._next_writer()
             raise
         self._writers.remove(turn)
+        self._measure()
 
     def _next_writer(self) -> None:
         """Let the first of those that wait go on; it stays the first until it has run, so that nobody overtakes it."""
@@ -111,6 +126,7 @@ class Pipe:
         """Nothing more is written; what is there is still read."""
         if not self.ended:
             self.ended = True
+            self.full = False
             if self._reading is not None:
                 self._reading(b"")
         if self._reader is not None:
@@ -145,12 +161,17 @@ class MemoryChannel:
 
 
 class ServedChannel:
-    """The client's end of a channel to a server in this process, which is served from the first use on."""
+    """The client's end of a channel to a server in this process, which is served from the first use on.
+
+    Attributes:
+        failure: What the server failed with, once it has.
+    """
 
     def __init__(self, serve: Callable[[MemoryChannel], Coroutine[Any, Any, None]]) -> None:
         self._serve = serve
         self._near, self._far = Pipe(), Pipe()
         self._task: asyncio.Task[None] | None = None
+        self.failure: BaseException | None = None
 
     def _begin(self) -> None:
         if self._task is None:
@@ -158,23 +179,19 @@ class ServedChannel:
             self._task.add_done_callback(self._served)
 
     def _served(self, task: asyncio.Task[None]) -> None:
-        """The server's end is gone: the client's ends too. A server that could not start says why on the next use, and
-        in the log to a client that is only told.
-        """
+        """The server's end is gone: the client's ends too. Why is told to the client, or in the log once it has left."""
+        self.failure = None if task.cancelled() else task.exception()
+        if self.failure is not None and self._near.ended:
+            logger.error("the server in this process ended", exc_info=self.failure)
         self._near.end()
         self._far.end()
-        self._failure = None if task.cancelled() else task.exception()
-        if self._failure is not None and self._near.attached:
-            logger.error("the server in this process ended", exc_info=self._failure)
-
-    _failure: BaseException | None = None
 
     async def receive(self) -> bytes:
         """See `Channel`."""
         self._begin()
         data = await self._near.take()
-        if not data and self._failure is not None:
-            raise self._failure
+        if not data and self.failure is not None:
+            raise self.failure
         return data
 
     def attach(self, take: Callable[[bytes], None]) -> None:
