@@ -250,7 +250,11 @@ class CallFailed(MCPRelayError):
 
 
 class ConnectFailed(CallFailed):
-    """No connection came about, so nothing of the request was sent."""
+    """No connection came about, so nothing of the request was carried out.
+
+    `evidence` is `NOT_SENT`, or `ANSWERED` where a server had refused it before and it was to be sent again. (It is
+    `MAYBE_SENT` only where an earlier attempt or round of the same call had been sent.)
+    """
 
     kind = "unreachable"
 
@@ -297,18 +301,34 @@ class RemoteError(CallFailed):
         message: The peer's own words, whole: untrusted text. `str(error)` has no more than their beginning, after what
             was asked (`what`, else the method).
         data: The error's data, or None.
+        status: The HTTP status that it came with where that was not success, else None.
+        headers: The headers of that answer, lower-cased names.
     """
 
     kind = "refused"
 
-    def __init__(self, code: int, message: str, data: Any = None, *, what: str | None = None, **known: Any) -> None:
+    def __init__(
+        self,
+        code: int,
+        message: str,
+        data: Any = None,
+        *,
+        what: str | None = None,
+        advice: str = "",
+        status: int | None = None,
+        headers: Mapping[str, str] | None = None,
+        **known: Any,
+    ) -> None:
         asked = what or known.get("method")
         words = told(message)
         said = words if asked is None else f"{asked}: {words}"
-        super().__init__(f"{said} (code {code})", **_answered(known))
+        came = "" if status is None else f", HTTP {status}"
+        super().__init__(f"{said} (code {code}{came}){advice}", **_answered(known))
         self.code = code
         self.message = message
         self.data = data
+        self.status = status
+        self.headers = dict(headers or {})
 
 
 class HttpError(CallFailed):

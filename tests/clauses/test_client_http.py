@@ -152,7 +152,8 @@ async def test_a_tool_with_an_impossible_mirror_is_left_out_with_a_warning(
 
 @pytest.mark.clause("http.mismatch-refresh")
 async def test_after_a_refusal_for_headers_the_list_is_read_again_and_the_call_repeated_once():
-    server, client = over_http({"tools/list": tools(MIRRORED), "tools/call": [Error(-32020, "header"), text("done")]})
+    refused = Error(-32020, "header", status=400)
+    server, client = over_http({"tools/list": tools(MIRRORED), "tools/call": [refused, text("done")]})
     async with client:
         assert (await client.call_tool("mirrored", {"region": "eu"})).text == "done"
     assert server.methods == ["tools/call", "tools/list", "tools/call"]

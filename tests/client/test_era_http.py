@@ -60,8 +60,6 @@ REFUSALS = {
     "405": lambda e: e.reply(405),
     "406": lambda e: e.reply(406),
     "200 -32601": lambda e: e.error(-32601),
-    "200 -32602": lambda e: e.error(-32602, "initialize first"),
-    "200 -32000": lambda e: e.error(-32000, "not initialized"),
 }
 
 
@@ -384,12 +382,13 @@ async def test_a_redirect_is_told_and_not_followed():
         assert len(http.exchanges) == 1
 
 
-async def test_a_server_that_is_another_one_by_now_is_met_anew():
+@pytest.mark.parametrize("refusal", ["400 with text", "404", "405", "406"])
+async def test_a_server_that_is_another_one_by_now_is_met_anew(refusal):
     old = False
 
     async def respond(exchange):
         if old:
-            await legacy(REFUSALS["400 with text"])(exchange)
+            await legacy(REFUSALS[refusal])(exchange)
         else:
             await exchange.result(tool_result("new"))
 

@@ -183,7 +183,7 @@ async def test_a_session_that_is_lost_twice_in_a_row_surfaces():
 
 
 @pytest.mark.parametrize("refusal", [503, 500, 429, 401])
-async def test_a_renewal_that_fails_fails_who_waited_for_it_unsent_and_the_next_call_tries_again(refusal):
+async def test_a_renewal_that_fails_is_told_with_what_became_of_each_call_and_the_next_one_tries_again(refusal):
     server = Forgetful()
     async with ScriptedHttp(server) as http, fresh(http.url, revision=LEGACY) as client:
         await client.call_tool("first")
@@ -194,12 +194,13 @@ async def test_a_renewal_that_fails_fails_who_waited_for_it_unsent_and_the_next_
         await initialized(http, 2)
         coming = asyncio.ensure_future(client.call_tool("late"))
         server.gate.set()
-        for call in (losing, coming):
+        for call, known in ((losing, Evidence.ANSWERED), (coming, Evidence.NOT_SENT)):
             with pytest.raises(HttpError) as caught:
                 await call
             assert caught.value.status == refusal
             assert caught.value.method == "initialize"
-            assert caught.value.evidence is Evidence.NOT_SENT
+            assert caught.value.evidence is known
+            assert ("carried nothing of it out" in str(caught.value)) is (call is losing)
         with pytest.raises(HttpError):
             await client.call_tool("still")
         server.refusal = None
@@ -223,6 +224,10 @@ async def test_a_renewal_whose_connection_is_cut_is_tried_again_by_the_next_call
         server.sessions.clear()
         with pytest.raises(ConnectFailed) as caught:
             await client.call_tool("lost")
+        assert caught.value.evidence is Evidence.ANSWERED
+        assert "safe to try again" in str(caught.value)
+        with pytest.raises(ConnectFailed) as caught:
+            await client.call_tool("not even sent")
         assert caught.value.evidence is Evidence.NOT_SENT
         cut = False
         assert (await client.call_tool("again")).value == "s2"

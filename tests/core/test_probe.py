@@ -32,7 +32,7 @@ def test_any_other_error_to_a_probe_is_an_older_server(code):
     assert probe.after_error(error(code), sent=NEWEST, offered=MODERN_ONLY, probe=True).step is Step.SURFACE
 
 
-@pytest.mark.parametrize("status", [400, 404, 405, 406, 415, 422])
+@pytest.mark.parametrize("status", [400, 404, 405, 406, 415])
 def test_an_error_that_is_not_recognized_with_a_status_of_another_wire_is_an_older_server(status):
     assert probe.after_error(error(-32600), sent=NEWEST, offered=ALL, status=status).step is Step.HANDSHAKE
     assert probe.after_status(status, offered=ALL).step is Step.HANDSHAKE
@@ -44,8 +44,21 @@ def test_other_statuses_say_nothing_about_the_era(status):
     assert probe.after_status(status, offered=ALL) is probe.SURFACE
 
 
-def test_with_success_the_error_may_be_of_either_era():
-    assert probe.after_error(error(-32602), sent=NEWEST, offered=ALL, status=200).step is Step.ASK
+@pytest.mark.parametrize("status", [409, 410, 422, 501])
+def test_what_any_server_may_say_of_its_work_is_settled_by_asking(status):
+    assert probe.after_error(error(-32600), sent=NEWEST, offered=ALL, status=status).step is Step.ASK
+    assert probe.after_status(status, offered=ALL).step is Step.ASK
+    assert probe.after_status(status, offered=ALL, probe=True).step is Step.HANDSHAKE  # nobody works on this
+
+
+@pytest.mark.parametrize("failed", [-32602, -32020, -32021, -32022])
+def test_with_success_the_error_may_be_of_either_era(failed):
+    assert probe.after_error(error(failed), sent=NEWEST, offered=ALL, status=200).step is Step.ASK
+
+
+def test_a_list_of_revisions_speaks_for_itself_whatever_the_status():
+    for status in (None, 200, 400, 500):
+        assert probe.after_error(unsupported(NEWEST.name), sent=NEWEST, offered=ALL, status=status).step is Step.REPEAT
 
 
 @pytest.mark.parametrize(("code", "status"), [(-32020, 400), (-32021, 400), (-32601, 404)])
@@ -122,12 +135,30 @@ def test_a_greeting_that_a_newer_server_refuses_is_not_the_pair():
     assert (refused.step, refused.revision) == (Step.REPEAT, NEWEST)
 
 
-@pytest.mark.parametrize(
-    ("code", "ran"),
-    [(-32601, False), (-32602, False), (-32600, False), (-32000, False), (-32603, True), (-32700, True), (7, True)],
-)
-def test_what_an_older_server_may_have_carried_out(code, ran):
-    assert probe.may_have_run(error(code)) is ran
+@pytest.mark.parametrize("code", [-32602, -32600, -32700, -32603, -32000, -32001, -32020, -32022, -32099, 7])
+def test_with_success_an_error_may_be_what_came_of_the_work(code):
+    assert not probe.proves_refusal(error(code), 200)
+    assert not probe.proves_refusal(error(code), None)
+
+
+@pytest.mark.parametrize("status", [None, 200, 400])
+def test_a_method_or_a_revision_that_there_is_not_was_not_carried_out(status):
+    assert probe.proves_refusal(error(-32601), status)
+    assert probe.proves_refusal(unsupported("2025-06-18"), status)
+
+
+@pytest.mark.parametrize("status", [400, 404, 405, 406, 415])
+def test_a_status_that_refuses_the_request_as_such_proves_that_nothing_ran(status):
+    for refused in (None, error(-32600), error(-32602), error(-32000)):
+        assert probe.proves_refusal(refused, status)
+    for failed in (error(-32603), error(7)):
+        assert not probe.proves_refusal(failed, status)
+
+
+@pytest.mark.parametrize("status", [408, 409, 410, 413, 422, 429, 500, 501, 502, 503, 504])
+def test_any_other_status_may_come_after_the_work(status):
+    assert not probe.proves_refusal(None, status)
+    assert not probe.proves_refusal(error(-32601), status)
 
 
 def test_an_error_with_another_failing_status_is_surfaced():

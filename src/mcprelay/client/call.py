@@ -32,11 +32,14 @@ class Call(Struct, eq=False):
         rounds: How often the server asked something while this was waited for (handshake era).
         idempotent: Whether the caller says that carrying it out twice does no harm.
         mended: Whether it was repeated already with the headers of a refreshed list.
+        strays: How many answers came while it was waited for that nobody had asked for.
         on_progress: A `Hearing` of progress, or None.
         on_log: A `Hearing` of log messages, or None.
         log_level: From which level on log messages are asked for, or None.
         notice: Told of what belongs to this call and neither settles it nor is progress or log.
         evidence: What is known of the latest sending.
+        begun: Whether an earlier round or attempt may have carried out some of it.
+        refused: Whether an earlier sending was refused by the server, without being carried out.
         request_id: The id of the latest sending, or None.
         pending: What is owed for it, while it is.
         number: Which of a channel's messages it was, or 0.
@@ -66,7 +69,10 @@ class Call(Struct, eq=False):
     rounds: int = 0
     idempotent: bool = False
     mended: bool = False
+    strays: int = 0
     evidence: Evidence = Evidence.NOT_SENT
+    begun: bool = False
+    refused: bool = False
     request_id: int | str | None = None
     pending: Any = None
     number: int = 0
@@ -83,7 +89,10 @@ class Call(Struct, eq=False):
             members=first,
             first=first,
             mended=False,
+            strays=0,
             evidence=Evidence.NOT_SENT,
+            begun=True,
+            refused=False,
             request_id=None,
             pending=None,
             number=0,
@@ -91,6 +100,27 @@ class Call(Struct, eq=False):
             scope=None,
             request=None,
         )
+
+    def rest(self, evidence: Evidence, *, refused: bool = False) -> None:
+        """Its latest sending is over, and another one follows, of which nothing has left yet.
+
+        Args:
+            evidence: What is known of the one that is over.
+            refused: Whether it was refused, so that nothing of it was carried out.
+        """
+        self.begun = self.begun or not (refused or evidence is Evidence.NOT_SENT)
+        self.refused = self.refused or refused
+        self.evidence = Evidence.NOT_SENT
+
+    @property
+    def so_far(self) -> Evidence:
+        """What is known of all of it: the latest sending, and what was before it where that has sent nothing."""
+        if self.evidence is Evidence.NOT_SENT:
+            if self.begun:
+                return Evidence.MAYBE_SENT
+            if self.refused:
+                return Evidence.ANSWERED
+        return self.evidence
 
     def encode(self, preamble: bytes) -> bytes:
         """The params: `_meta` begins with the members that `preamble` holds."""

@@ -22,6 +22,7 @@ from mcprelay.errors import (
     RevisionUnsupported,
     told,
 )
+from mcprelay.wire import jsonrpc
 from mcprelay.wire.field import shown
 
 if TYPE_CHECKING:
@@ -42,15 +43,29 @@ _ADVICE = {
     Evidence.MAYBE_SENT: "the request may have been carried out, so repeat it only if that does no harm",
     Evidence.ANSWERED: "the server had seen the request",
 }
+_REFUSED = "the server had refused the call before and carried nothing of it out, so it is safe to try again"
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_BUSY = frozenset({429, 503})
+_ANSWERED = "this is the server's answer, so repeat the call only if what it says allows that"
+_LOOK = "the server's log may say why"
 _ADVICE_FOR = {
+    403: "the server does not allow this to this client: give it other credentials (auth=..., headers=...)",
     404: "is there an MCP endpoint at this address?",
     405: "is there an MCP endpoint at this address?",
     407: "the proxy wants credentials: put them into proxy=",
     413: "the request is longer than the server takes",
     429: "the server wants fewer requests: try again later",
+    502: "what is in front of the server got no answer from it",
     503: "the server is not ready: try again later",
+    504: "what is in front of the server gave up waiting for it",
+}
+_ADVICE_FOR_CODE = {
+    jsonrpc.PARSE_ERROR: "the server could not read the request, so repeating it as it is changes nothing",
+    jsonrpc.INVALID_REQUEST: "the server does not take the request in this form; repeating it as it is changes nothing",
+    jsonrpc.METHOD_NOT_FOUND: "the server does not offer this; client.server says what it offers",
+    jsonrpc.INVALID_PARAMS: "compare the name and the arguments with what the server lists",
+    jsonrpc.INTERNAL_ERROR: f"{_LOOK}; {_ADVICE[Evidence.MAYBE_SENT]}",
 }
 
 
@@ -77,8 +92,16 @@ def expired(call: Call | None, evidence: Evidence) -> DeadlineExceeded:
     """The deadline passed: which, and how long it was."""
     bound = None if call is None else call.bound
     within = "before its deadline" if bound is None else f"within {bound[0]}={bound[1]:.6g} seconds"
-    reason = f"{what(call)}: no answer came {within}{_advice(call, evidence)}"
+    reason = f"{what(call)}: no answer came {within}{_strays(call)}{_advice(call, evidence)}"
     return DeadlineExceeded(reason, evidence=evidence, **known(call))
+
+
+def _strays(call: Call | None) -> str:
+    """What came meanwhile that nobody had asked for: it may have been meant for this call."""
+    if call is None or not call.strays:
+        return ""
+    came = "1 answer came under an id" if call.strays == 1 else f"{call.strays} answers came under ids"
+    return f" ({came} not asked for: an answer repeats the id of its request, in value and in type)"
 
 
 def note_sent(error: CallFailed, *, before: bool) -> None:
@@ -86,7 +109,31 @@ def note_sent(error: CallFailed, *, before: bool) -> None:
     if before and error.evidence is Evidence.NOT_SENT:
         error.evidence = Evidence.MAYBE_SENT
         reason = str(error).removesuffix(f"; {_ADVICE[Evidence.NOT_SENT]}")
-        error.args = (f"{reason}; but it had been sent before, and {_ADVICE[Evidence.MAYBE_SENT]}",)
+        sent = f"nothing was sent this time, but it had been sent before, and {_ADVICE[Evidence.MAYBE_SENT]}"
+        error.args = (f"{reason}; {sent}",)
+
+
+def note_refused(error: CallFailed) -> None:
+    """Say that the server had refused the call before it could be sent again, and carried nothing of it out."""
+    if error.evidence is Evidence.NOT_SENT:
+        error.evidence = Evidence.ANSWERED
+        reason = str(error).removesuffix(f"; {_ADVICE[Evidence.NOT_SENT]}")
+        error.args = (f"{reason}; {_REFUSED}",)
+
+
+def note_earlier(error: CallFailed, call: Call) -> None:
+    """Say what earlier rounds and attempts of a call came to, where the last one sent nothing."""
+    if call.begun:
+        note_sent(error, before=True)
+    elif call.refused:
+        note_refused(error)
+
+
+def note_cancelled(error: BaseException, call: Call) -> None:
+    """Say in a cancellation what is known of the call that it ended. Said twice, it is said once."""
+    said = f"{what(call)} was cancelled by its caller: "
+    if not any(note.startswith(said) for note in getattr(error, "__notes__", ())):
+        error.add_note(f"{said}{call.so_far}")
 
 
 def unmet(error: CallFailed) -> CallFailed:
@@ -132,16 +179,20 @@ def too_many(call: Call, limit: str, allowed: int) -> CallLimitExceeded:
     )
 
 
-def too_long(call: Call | None, limit: str, allowed: float) -> CallLimitExceeded:
-    """The answer is over a limit."""
-    return CallLimitExceeded(
-        limit, allowed, what=f"{what(call)}: the answer", evidence=Evidence.ANSWERED, **known(call)
-    )
+def too_long(
+    call: Call | None, limit: str, allowed: float, *, evidence: Evidence = Evidence.ANSWERED, part: str = "the answer"
+) -> CallLimitExceeded:
+    """The answer, or another message in its place, is over a limit."""
+    error = CallLimitExceeded(limit, allowed, what=f"{what(call)}: {part}", evidence=evidence, **known(call))
+    if call is not None and call.method not in GREETINGS:
+        error.args = (f"{error} Before the call is made again: {_ADVICE[Evidence.MAYBE_SENT]}.",)
+    return error
 
 
 def invalid(call: Call | None, reason: str, excerpt: bytes | str = b"") -> ResponseInvalid:
     """The answer is not one."""
-    return ResponseInvalid(f"{what(call)}: {told(reason)}", excerpt=text_of(excerpt), **known(call))
+    advice = _advice(call, Evidence.MAYBE_SENT)
+    return ResponseInvalid(f"{what(call)}: {told(reason)}{advice}", excerpt=text_of(excerpt), **known(call))
 
 
 def garbled(call: Call, event: Garbled, data: bytes, *, depth: int) -> CallFailed:
@@ -151,13 +202,20 @@ def garbled(call: Call, event: Garbled, data: bytes, *, depth: int) -> CallFaile
     return invalid(call, f"the answer is malformed: {event.error.message}", data)
 
 
-def remote(call: Call, error: ErrorObject) -> RemoteError:
-    """The server answered with an error."""
+def remote(
+    call: Call, error: ErrorObject, *, status: int = 200, headers: Mapping[str, str] | None = None
+) -> RemoteError:
+    """The server answered with an error, over HTTP with this status and these headers."""
     try:
         data = None if error.data is UNSET else msgspec.json.decode(error.data)
     except msgspec.DecodeError:  # a number that is too large, or no UTF-8: the error counts all the same
         data = None
-    return RemoteError(error.code, error.message, data, what=what(call), **known(call))
+    advice = ""
+    if call.method not in GREETINGS:
+        busy = status in _BUSY
+        advice = _advised(status, headers or {}) if busy else f"; {_ADVICE_FOR_CODE.get(error.code, _ANSWERED)}"
+    http: dict[str, Any] = {} if status < 300 else {"status": status, "headers": headers}
+    return RemoteError(error.code, error.message, data, what=what(call), advice=advice, **http, **known(call))
 
 
 def unsupported(call: Call | None, supported: Sequence[str], offered: Sequence[str]) -> RevisionUnsupported:
@@ -175,9 +233,11 @@ def http(call: Call | None, status: int, headers: Mapping[str, str], body: bytes
     excerpt = text_of(body)
     challenges = _challenges(headers) if status in (401, 403) else ()
     said = f": {told(excerpt.strip(), most=200)}" if excerpt.strip() else ""
-    sentence = f"{what(call)}: HTTP {status}{said}{hint}"
-    if call is not None and call.method not in GREETINGS:
-        sentence += _advised(status, headers)
+    advice = "" if call is None or status == 401 or challenges else _advised(status, headers)
+    hint = hint.replace(advice, "") if advice else hint  # what came of a greeting may advise the same
+    if status >= 500 and status not in _BUSY:
+        advice += _advice(call, Evidence.MAYBE_SENT)
+    sentence = f"{what(call)}: HTTP {status}{said}{hint}{advice}"
     facts: dict[str, Any] = {"status": status, "body": excerpt, "headers": headers, **known(call)}
     if status == 401 or challenges:
         sentence += "; give the client a token (auth=...)" if status == 401 else "; the token is not enough for this"
@@ -186,14 +246,14 @@ def http(call: Call | None, status: int, headers: Mapping[str, str], body: bytes
 
 
 def _advised(status: int, headers: Mapping[str, str]) -> str:
-    """What to do about a status, where that is known."""
+    """What to do about a status."""
     if status in _REDIRECTS:
         where = shown(headers.get("location", "(none given)"))
         return f"; redirects are not followed: use the address {where} if you trust it"
-    if status in (429, 503) and asked_to_wait(headers) is not None:
+    if status in _BUSY and asked_to_wait(headers) is not None:
         return f"; it says Retry-After: {told(headers['retry-after'], most=40)}, so try again then"
-    advice = _ADVICE_FOR.get(status)
-    return "" if advice is None else f"; {advice}"
+    usual = _LOOK if status >= 500 else _ANSWERED if status >= 400 else _ADVICE_FOR[404]
+    return f"; {_ADVICE_FOR.get(status, usual)}"
 
 
 def _challenges(headers: Mapping[str, str]) -> tuple[Any, ...]:

@@ -1,8 +1,8 @@
 """How a client over HTTP finds out what its server is, by the first call itself.
 
-The call is sent as it is, in the newest era. What comes back says what the server is (`probe`): the call is repeated in
-another revision, after a handshake, or over the HTTP+SSE pair; or it is the call's answer. One that may have been
-carried out is never repeated.
+The call is sent as it is, in the newest era. What comes back says what the server is (`probe`). Where it proves that
+nothing was carried out, the call is repeated in another revision, after a handshake, or over the HTTP+SSE pair. In
+every other case it is the call's answer: what is learned beside it serves the calls that follow.
 
 That nothing comes back says nothing: the call may be at work. So after `probe_timeout` the server is asked beside it,
 `server/discover` first and, when it is as silent on that, `initialize`. What is learned serves the calls that follow,
@@ -48,7 +48,11 @@ async def climb(web: Web, call: Call) -> Raw:
     try:
         answer = await _patiently(web, call, modern)
     except _Learned:
-        return await web.call(call)
+        try:
+            return await web.call(call)
+        except CallFailed as error:
+            failure.note_sent(error, before=True)
+            raise
     if isinstance(answer, Raw):
         # An older server without sessions may answer all the same. Its result counts as complete (schema, "Result"),
         # but says nothing of what the server speaks, so the next call finds out anew.
@@ -124,48 +128,71 @@ async def reconsider(web: Web, call: Call, revision: Revision, refusal: Refusal)
     if error is not None and not probe.is_unsupported(error):
         raise web.failed(call, refusal)
     step = _read(web, call, revision, refusal, repeated=False)
-    if step.step is Step.SURFACE:
+    if step.step in (Step.SURFACE, Step.ASK):
         raise web.failed(call, refusal)
     web.revision = None
     try:
-        return await _judge(web, call, revision, refusal)
+        # A status alone may be the word of the server that it was: only if that is gone, it is about the revision.
+        return await _judge(web, call, revision, refusal, asks=error is None)
     finally:
         if web.revision is None:
             web.revision = revision
 
 
-async def _judge(web: Web, call: Call, sent: Revision, refusal: Refusal, *, repeated: bool = False) -> Raw:
-    """The ladder: what a refusal says about the server, and what follows for the call."""
+async def _judge(
+    web: Web, call: Call, sent: Revision, refusal: Refusal, *, repeated: bool = False, asks: bool = False
+) -> Raw:
+    """The ladder: what a refusal says about the server, and what follows for the call.
+
+    Args:
+        web: The link.
+        call: The call that was refused.
+        sent: The revision that it was sent in.
+        refusal: How it was refused.
+        repeated: Whether it was repeated already because the server named a revision.
+        asks: Whether the server is asked what it is although the refusal seems to say so.
+    """
     step = _read(web, call, sent, refusal, repeated=repeated)
     due = web.due()
-    if step.step is Step.ASK:
+    again = call.method in _ONLY_READS or probe.proves_refusal(refusal.error, refusal.status)
+    if asks or step.step is Step.ASK:
         try:
             step = await _ask(web, call, sent, due)
         except CallFailed as error:  # the call itself was answered, and that is what counts
             raise web.failed(call, refusal) from error
-        if step.step is Step.SPEAK:
+        if step.step is Step.SPEAK or (step.step is Step.REPEAT and not again):
             handshake.speak(web, step.revision or sent)
             raise web.failed(call, refusal)
     if step.step is Step.REPEAT and step.revision is not None:
-        answer = await web.post(call, step.revision)
-        if isinstance(answer, Raw):
-            handshake.speak(web, step.revision)
-            return answer
-        return await _judge(web, call, step.revision, answer, repeated=True)
+        return await _repeat(web, call, step.revision)
     if step.step is Step.HANDSHAKE and step.revision is not None:
-        return await _fall_back(web, call, step.revision, refusal, due)
-    if step.step is Step.UNSUPPORTED:
+        return await _fall_back(web, call, step.revision, refusal, due, again=again)
+    if step.step is Step.UNSUPPORTED and again:
         raise failure.unsupported(call, step.supported, [revision.name for revision in web.party.offered])
-    if refusal.error is not None and probe.is_modern(refusal.error, refusal.status):
+    if refusal.error is not None and refusal.status >= 300 and probe.is_modern(refusal.error, refusal.status):
         handshake.speak(web, sent)
     raise web.failed(call, refusal)
 
 
+async def _repeat(web: Web, call: Call, revision: Revision) -> Raw:
+    """The call in a revision that the server names, after it refused another one."""
+    call.refused = True
+    try:
+        answer = await web.post(call, revision)
+    except CallFailed as error:
+        failure.note_refused(error)
+        raise
+    if isinstance(answer, Raw):
+        handshake.speak(web, revision)
+        return answer
+    return await _judge(web, call, revision, answer, repeated=True)
+
+
 def _read(web: Web, call: Call, sent: Revision, refusal: Refusal, *, repeated: bool) -> Next:
     offered = web.party.offered
-    if refusal.error is None:
-        return probe.after_status(refusal.status, offered=offered)
     known = call.method == handshake.DISCOVER
+    if refusal.error is None:
+        return probe.after_status(refusal.status, offered=offered, probe=known)
     return probe.after_error(
         refusal.error, sent=sent, offered=offered, status=refusal.status, probe=known, repeated=repeated
     )
@@ -182,21 +209,33 @@ async def _ask(web: Web, call: Call, sent: Revision, due: float) -> Next:
     return _read(web, asking, sent, answer, repeated=True)
 
 
-async def _fall_back(web: Web, call: Call, legacy: Revision, refusal: Refusal, due: float) -> Raw:
-    """The server seems to be of the older era. If it turns out to be of none, the first refusal is what counts."""
+async def _fall_back(web: Web, call: Call, legacy: Revision, refusal: Refusal, due: float, *, again: bool) -> Raw:
+    """The server seems to be of the older era. If it turns out to be of none, the first refusal is what counts.
+
+    `again` says whether the call may be sent again; where it may not, the refusal is its answer in any case.
+    """
     try:
         if not _in_session(web):  # another call may have been here in the meantime
             await web.join(call, legacy, due=due)
-    except (RemoteError, HttpError) as error:
-        if isinstance(error, HttpError) and error.status in (401, 403):
-            raise
-        raise web.failed(call, refusal, hint=f" (and no handshake: {error})") from error
     except CallFailed as error:
-        failure.note_sent(error, before=refusal.error is not None and probe.may_have_run(refusal.error))
+        wanting = isinstance(error, HttpError) and error.status in (401, 403)
+        if not again or (isinstance(error, (RemoteError, HttpError)) and not wanting):
+            raise web.failed(call, refusal, hint=f" (and no handshake: {error})") from error
+        failure.note_refused(error)
         raise
-    if refusal.error is not None and probe.may_have_run(refusal.error):
+    if not again:
         raise web.failed(call, refusal)
-    return await web.call(call)
+    return await _once_more(web, call)
+
+
+async def _once_more(web: Web, call: Call) -> Raw:
+    """The call in the way that the server speaks, after it refused another one."""
+    call.refused = True
+    try:
+        return await web.call(call)
+    except CallFailed as error:
+        failure.note_refused(error)
+        raise
 
 
 async def _after_handshake(web: Web, call: Call, legacy: Revision) -> Raw:

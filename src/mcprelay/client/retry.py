@@ -6,10 +6,15 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from mcprelay.errors import CallFailed, ConnectFailed, ConnectionLost, Evidence, HttpError
+from mcprelay.client import misuse
+from mcprelay.errors import CallFailed, ConnectFailed, ConnectionLost, Evidence, HttpError, RemoteError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+
+_DOUBLINGS = 1000
+"""How often a wait is doubled: more often than any wait needs, and a float holds no more."""
 
 
 class Retry(Struct, frozen=True, kw_only=True):
@@ -18,6 +23,9 @@ class Retry(Struct, frozen=True, kw_only=True):
     What was not sent is repeated. What may have been carried out is repeated only if the caller says that this does no
     harm: by an `idempotency_key` on the call, or by `idempotent=True` here. A server's own hint never counts. The
     call's deadline covers all attempts and the waits between them.
+
+    Raises:
+        ConfigurationError: One of them is of a wrong type, or out of its bounds.
 
     Attributes:
         attempts: How often a call is sent at most, the first time included.
@@ -35,10 +43,20 @@ class Retry(Struct, frozen=True, kw_only=True):
     statuses: tuple[int, ...] = (429, 503)
     idempotent: bool = False
 
+    def __post_init__(self) -> None:
+        misuse.number("Retry: attempts", self.attempts, least=1, whole=True)
+        misuse.number("Retry: backoff", self.backoff)
+        misuse.number("Retry: most", self.most)
+        misuse.number("Retry: jitter", self.jitter, most=1)
+        misuse.statuses("Retry: statuses", self.statuses)
+        misuse.switch("Retry: idempotent", self.idempotent)
+
     def allows(self, error: CallFailed, *, idempotent: bool) -> bool:
         """Whether the call may be sent again after this failure."""
-        if isinstance(error, HttpError):
+        if isinstance(error, (HttpError, RemoteError)) and error.status is not None:
             return error.status in self.statuses
+        if isinstance(error, ConnectFailed) and error.evidence is Evidence.ANSWERED:
+            return True  # refused unseen, and then there was no connection to send it again over
         if error.evidence is Evidence.NOT_SENT:
             return isinstance(error, (ConnectFailed, ConnectionLost))
         harmless = idempotent or self.idempotent
@@ -50,8 +68,9 @@ class Retry(Struct, frozen=True, kw_only=True):
             import random
 
             roll = random.random
-        pause = min(self.most, self.backoff * float(2 ** (attempt - 1))) * (1 - self.jitter * roll())
-        asked = asked_to_wait(error.headers) if isinstance(error, HttpError) else None
+        doubled = self.backoff * 2.0 ** min(attempt - 1, _DOUBLINGS)
+        pause = min(self.most, doubled) * (1 - self.jitter * roll())
+        asked = asked_to_wait(error.headers) if isinstance(error, (HttpError, RemoteError)) else None
         return pause if asked is None else max(pause, asked)
 
 

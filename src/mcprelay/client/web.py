@@ -97,7 +97,12 @@ class Web(Link):
         if repeated or session is None or answer.status != 404:
             raise self.failed(call, answer)
         self.lose(session)
-        return await self._called(call, repeated=True)
+        call.refused = True  # a server that does not know the session carries nothing out in it
+        try:
+            return await self._called(call, repeated=True)
+        except CallFailed as error:
+            failure.note_refused(error)
+            raise
 
     def lose(self, session: str) -> None:
         """The server does not know this session any more. Whoever lost it later than others finds the next one."""
@@ -201,14 +206,16 @@ class Web(Link):
             raise self.failed(call, refusal)
 
     async def _open_pair(self, call: Call, refusal: Refusal, due: float) -> None:
-        from mcprelay.client.line import Line
         from mcprelay.client.pair import PairChannel
+        from mcprelay.client.posting import PairLine
 
         try:
-            channel = await PairChannel.open(self.dialer.url, self.courier, settings=self.settings, due=due)
+            channel = await PairChannel.open(
+                self.dialer.url, self.courier, settings=self.settings, failed=self.failed, due=due
+            )
         except CallFailed as error:
             raise self.failed(call, refusal, hint=f" (and no HTTP+SSE stream: {error})") from error
-        pair = Line(channel, self.party, remembered=Era.HANDSHAKE, due=due)
+        pair = PairLine(channel, self.party, due=due)
         await pair.start()
         self.pair, self.face, self.revision = pair, pair.face, pair.revision
         self._leave_session()
@@ -277,7 +284,6 @@ class Web(Link):
         except asyncio.CancelledError as error:
             if not is_cancelled():  # not ours and not the caller's: an HTTP client may be anybody's
                 raise failure.lost(call, self._evidence(call), "the HTTP client gave up") from error
-            error.add_note(f"{failure.what(call)} was cancelled by its caller: {self._evidence(call)}")
             self._give_up(call, pending, "the caller gave up")
             raise
         finally:
@@ -294,7 +300,10 @@ class Web(Link):
 
     def _evidence(self, call: Call) -> Evidence:
         request: Request | None = call.request
-        return call.evidence if call.evidence is Evidence.ANSWERED or request is None else request.evidence
+        if call.evidence is Evidence.ANSWERED or request is None:
+            return call.evidence
+        evidence = request.evidence
+        return Evidence.ANSWERED if call.refused and evidence is Evidence.NOT_SENT else evidence
 
     def expired(self, call: Call, pending: Pending, notice: bytes) -> None:
         """See `Link`."""
@@ -334,7 +343,7 @@ class Web(Link):
         call.evidence = Evidence.ANSWERED
         busy = refusal.anonymous and (refusal.status == 429 or refusal.status >= 500)
         if refusal.error is not None and refusal.status not in (401, 403) and not busy:
-            return failure.remote(call, refusal.error)
+            return failure.remote(call, refusal.error, status=refusal.status, headers=refusal.headers)
         return failure.http(call, refusal.status, refusal.headers, refusal.body, hint=hint)
 
     # --- ending
@@ -360,7 +369,7 @@ class Web(Link):
             await self.pair.aclose()
         elif self.dialer.session is not None:
             await self._end_session()
-        await self.courier.sender.aclose()
+        await self.courier.aclose()
 
     async def _end_session(self) -> None:
         """A server may refuse, and need not answer; that is its own business."""

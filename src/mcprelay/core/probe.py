@@ -5,6 +5,9 @@ names. Anything else that is not a result means an older one: shake hands, and o
 (versioning, "Backward Compatibility"; stdio and Streamable HTTP, the same). A revision that the server did not offer is
 never tried blindly.
 
+What may have been carried out is not sent again by itself, so what an answer says about the server and what it says
+about the request are two questions: `after_error` and `after_status` answer the first, `proves_refusal` the second.
+
 Values in, a value out: sending, waiting and remembering are the driver's.
 """
 
@@ -29,8 +32,19 @@ _UNSUPPORTED = NEWEST.code(Fault.UNSUPPORTED_REVISION)
 HEADER_MISMATCH = NEWEST.code(Fault.HEADER_MISMATCH)
 _MODERN_CODES = frozenset({_UNSUPPORTED, HEADER_MISMATCH, NEWEST.code(Fault.MISSING_CAPABILITY)})
 _REFUSED_UNSEEN = frozenset({jsonrpc.METHOD_NOT_FOUND, jsonrpc.INVALID_PARAMS, jsonrpc.INVALID_REQUEST})
-_OTHER_WIRE = frozenset({400, 404, 405, 406, 409, 410, 415, 422, 501})
-"""Statuses of a server that does not speak this wire. 401, 403, 407, 408, 413, 429 say something else."""
+_REFUSALS = frozenset({400, 404, 405, 406, 415})
+"""Statuses of a server that does not speak this wire, and says so before it does anything.
+
+400 is what the specification falls back on (Streamable HTTP, "Backward Compatibility"), and with 404 and 405 what the
+older revisions fall back on. The others are told from the request's head alone (RFC 9110): 404 and 405, that there is
+nothing to be posted to, 406, that no form of the answer would be taken, 415, that the body is not read in this form.
+"""
+_UNCLEAR = frozenset({409, 410, 422, 501})
+"""Statuses that an older server may give to what it does not understand, and any server to what it has looked into.
+
+RFC 9110 speaks of the state of what was addressed (409, 410), of instructions that were read (422), and of what cannot
+be fulfilled (501): a tool that ran may end with each of them. 401, 403, 407, 408, 413 and 429 say something else.
+"""
 _NO_POST = frozenset({400, 404, 405})
 """Statuses of a POST after which the HTTP+SSE pair may be meant (Streamable HTTP, "HTTP+SSE Transport")."""
 
@@ -87,6 +101,21 @@ def is_unsupported(error: ErrorObject) -> bool:
     return error.code == _UNSUPPORTED
 
 
+def proves_refusal(error: ErrorObject | None, status: int | None) -> bool:
+    """Whether an answer that is no result proves that nothing of the request was carried out.
+
+    Args:
+        error: The JSON-RPC error, or None where there is only a status.
+        status: The HTTP status, or None on another wire.
+    """
+    if error is not None and error.code == _UNSUPPORTED and _supported(error):
+        return True
+    if status in _REFUSALS:
+        return error is None or error.code in _REFUSED_UNSEEN or -32099 <= error.code <= -32000
+    # With success the error is the answer of what was called; only that there is no such thing says that nothing ran.
+    return error is not None and error.code == jsonrpc.METHOD_NOT_FOUND and (status is None or status < 300)
+
+
 def after_error(
     error: ErrorObject,
     *,
@@ -106,20 +135,28 @@ def after_error(
         probe: Whether the request was `server/discover`, which a server of the newest era cannot but know.
         repeated: Whether it was repeated already because the server named a revision.
     """
-    if error.code == _UNSUPPORTED:
-        return _of_supported(_supported(error), sent=sent, offered=offered, repeated=repeated)
-    if is_modern(error, status):
+    succeeded = status is not None and status < 300
+    supported = _supported(error) if error.code == _UNSUPPORTED else ()
+    if error.code == _UNSUPPORTED and (supported or probe or not succeeded):
+        return _of_supported(supported, sent=sent, offered=offered, repeated=repeated)
+    if is_modern(error, status) and (probe or not succeeded):
         return SURFACE
-    if probe or (status is not None and status in _OTHER_WIRE):
+    if probe or status in _REFUSALS:
         return _handshake(offered)
-    if status is None or status < 300:
-        return Next(Step.ASK)
-    return SURFACE
+    return Next(Step.ASK) if status is None or succeeded or status in _UNCLEAR else SURFACE
 
 
-def after_status(status: int, *, offered: Sequence[Revision]) -> Next:
-    """What an HTTP status without a JSON-RPC error means to a client that does not know the server's era yet."""
-    return _handshake(offered) if status in _OTHER_WIRE else SURFACE
+def after_status(status: int, *, offered: Sequence[Revision], probe: bool = False) -> Next:
+    """What an HTTP status without a JSON-RPC error means to a client that does not know the server's era yet.
+
+    Args:
+        status: The status.
+        offered: The revisions that the client may speak, the newest first.
+        probe: Whether the request was `server/discover`, which a server of the newest era cannot but know.
+    """
+    if status in _REFUSALS or (probe and status in _UNCLEAR):
+        return _handshake(offered)
+    return Next(Step.ASK) if status in _UNCLEAR else SURFACE
 
 
 def after_foreign(offered: Sequence[Revision]) -> Next:
@@ -152,11 +189,6 @@ def after_initialize_refused(
     if pair and status in _NO_POST and (error is None or not is_modern(error, status)):
         return Next(Step.PAIR)
     return SURFACE
-
-
-def may_have_run(error: ErrorObject) -> bool:
-    """Whether a request that an older server answered with this error may have been carried out."""
-    return error.code not in _REFUSED_UNSEEN and not -32099 <= error.code <= -32000
 
 
 def _of_supported(supported: tuple[str, ...], *, sent: Revision, offered: Sequence[Revision], repeated: bool) -> Next:
