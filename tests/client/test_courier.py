@@ -144,11 +144,13 @@ async def test_tls_is_done_as_the_user_says():
         assert client._connection.current.courier.sender._ssl is context
 
 
-async def test_the_http_client_can_be_the_users_own():
-    sender = ScriptedSender(result(tool_result(3)))
-    async with fresh("http://far.example/mcp", sender=sender) as client:
-        assert (await client.call_tool("x")).value == 3
-    assert sender.closed
+async def test_the_http_client_can_be_the_users_own_who_closes_it():
+    sender = ScriptedSender(result(tool_result(3)), result(tool_result(4)))
+    client = fresh("http://far.example/mcp", sender=sender)
+    for value in (3, 4):  # opened again, it sends by it again
+        async with client:
+            assert (await client.call_tool("x")).value == value
+        assert not sender.closed
     assert sender.requests[0].url == "http://far.example/mcp"
 
 

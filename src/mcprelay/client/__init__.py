@@ -11,7 +11,7 @@ import msgspec
 from mcprelay import revisions
 from mcprelay.client import handshake, misuse
 from mcprelay.client.argument import encode_object
-from mcprelay.client.cache import Cache, owner
+from mcprelay.client.cache import Cache
 from mcprelay.client.caller import Caller
 from mcprelay.client.catalogue import Catalogue, needs_input
 from mcprelay.client.connection import Connection
@@ -20,6 +20,7 @@ from mcprelay.client.face import Face
 from mcprelay.client.handler import Handlers
 from mcprelay.client.listening import Listening
 from mcprelay.client.memory import SHARED, Memory
+from mcprelay.client.network import Network
 from mcprelay.client.outcome import Refused, Result, Succeeded
 from mcprelay.client.party import Party
 from mcprelay.client.progress import Hearing
@@ -27,7 +28,7 @@ from mcprelay.client.question import InputRequired
 from mcprelay.client.retry import Retry
 from mcprelay.client.setting import DEFAULTS, Settings
 from mcprelay.client.shelf import Shelf
-from mcprelay.client.target import HttpOptions, target_of
+from mcprelay.client.target import target_of
 from mcprelay.client.toolbox import Toolbox
 from mcprelay.client.tooling import Tooling
 from mcprelay.contract import Contract
@@ -84,16 +85,16 @@ class Client(Catalogue):
         on_roots: The folders that the server may work in: a list, or a function.
         on_progress: Hears of the progress of every call that has no `on_progress` of its own.
         on_log: Hears of log messages that no call hears of itself.
-        log_level: From which level on.
+        log_level: From which level on they are asked for; `"unasked"` asks for none, and hears what comes all the same.
         retry: When failed calls are sent again; never, when left out.
         settings: Limits and waits; single ones can be given by name (`request_timeout=5`).
         revision: The only protocol revision to speak, by its name.
-        sender: The HTTP client, in place of the one on aiohttp. It is closed with this client.
+        sender: The HTTP client, in place of the one on aiohttp. Whoever made it closes it: this client does not.
         proxy: The URL of an HTTP proxy.
         ssl: How TLS is done: custom authorities, a client certificate.
         trust_env: Whether proxies named by the environment are used.
         allow_plaintext: Whether credentials may go over plain HTTP to another machine.
-        cache: Where fresh results are kept; clients of one loop may share one.
+        cache: Where fresh results are kept; clients of one loop may share one, and share what is the same for them.
         memory: Where the eras of servers are remembered; the process shares one.
         check_output: Whether structured content is checked against the output schema of a tool that was listed.
 
@@ -117,7 +118,7 @@ class Client(Catalogue):
         on_roots: OnRoots | None = None,
         on_progress: OnProgress | None = None,
         on_log: OnLog | None = None,
-        log_level: LogLevel | None = None,
+        log_level: LogLevel | Literal["unasked"] | None = None,
         retry: Retry | None = None,
         settings: Settings = DEFAULTS,
         revision: str | None = None,
@@ -140,7 +141,8 @@ class Client(Catalogue):
         misuse.of_type("memory", memory, Memory)
         misuse.function("on_progress", on_progress)
         misuse.function("on_log", on_log)
-        misuse.level(log_level)
+        if log_level != "unasked":
+            misuse.level(log_level)
         self._party = Party(
             info=client_info or Implementation("mcprelay", _version()),
             handlers=Handlers(elicit=on_elicit, sample=on_sample, roots=on_roots),
@@ -151,13 +153,12 @@ class Client(Catalogue):
             on_log=None if on_log is None else Hearing(on_log),
             log_level=log_level,
         )
-        http = HttpOptions(sender=sender, proxy=proxy, ssl=ssl, trust_env=trust_env, allow_plaintext=allow_plaintext)
-        self._target = target_of(target, auth=auth, headers=headers, env=env, cwd=cwd, stderr=stderr, http=http)
+        network = Network(sender=sender, proxy=proxy, ssl=ssl, trust_env=trust_env, allow_plaintext=allow_plaintext)
+        self._target = target_of(target, auth=auth, headers=headers, env=env, cwd=cwd, stderr=stderr, network=network)
         self._connection = Connection(self._target, self._party, memory or SHARED)
         self._caller = Caller(self._connection, self._party, retry=retry, on_progress=on_progress)
         self._cache = cache
-        whose = owner(auth) or id(self)
-        self._shelf = Shelf(self._caller, cache=self._kept, server=self._target.name, authorization=whose)
+        self._shelf = Shelf(self._caller, self._target, self._party, cache=self._kept)
         self._toolbox = Toolbox()
         self._tooling = Tooling(self._caller, self._toolbox, refresh=self._refresh, check_output=check_output)
         self._ear = Ear(self._caller)

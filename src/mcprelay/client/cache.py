@@ -1,12 +1,15 @@
 """Results that a server called fresh, for as long as it did (utilities/caching).
 
-A key is the method and the parameters that matter; each page of a list is kept by itself. A private result belongs to
-one authorization. Nothing is kept without a time to live, and a change notice drops what it is about.
+A key is the server as it is reached, the method and the parameters that matter; each page of a list is kept by itself.
+A private result belongs to one authorization. Nothing is kept without a time to live, a change notice drops what it is
+about, and what was asked for before such a notice is not kept after it.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from msgspec import Raw, Struct
 
@@ -23,15 +26,6 @@ READ = "resources/read"
 _LONGEST_MS = 365 * 24 * 3600 * 1000
 
 
-def owner(auth: Any) -> Any:
-    """Whose private results are: a token's digest, so that nothing kept holds the token itself, or the `Auth`."""
-    if not isinstance(auth, str):
-        return auth
-    import hashlib
-
-    return hashlib.sha256(auth.encode()).hexdigest()
-
-
 class Entry(Struct, frozen=True):
     """A result and until when it is fresh, on the clock of the cache."""
 
@@ -39,8 +33,29 @@ class Entry(Struct, frozen=True):
     fresh_until: float
 
 
+class Reading(Struct, eq=False, weakref=True):
+    """What is being asked for, or walked through.
+
+    Attributes:
+        server: Of whom, as in `Cache`.
+        method: The method.
+        key: The parameter that matters.
+        stale: Whether the server said meanwhile that it changed, so that the answer may be of before.
+    """
+
+    server: str
+    method: str
+    key: str | None
+    stale: bool = False
+
+
 class Cache:
     """Fresh results. One may be shared by clients of the same loop: private results do not cross authorizations.
+
+    Clients share what they keep of a server where it is known that it answers them alike: the same address with the
+    same headers and settings, or the same command in the same folder with the same variables. Private results are
+    shared only with the same credentials. A client of a `Server` or a `Channel`, and one with an `ssl=` or `sender=` of
+    its own, shares nothing.
 
     Args:
         entries: How many are kept; the one that was kept longest goes first.
@@ -50,6 +65,8 @@ class Cache:
 
     def __init__(self, *, entries: int = 1024, size: int = 64 * 2**20, now: Callable[[], float]) -> None:
         self._entries: dict[tuple[Any, ...], Entry] = {}
+        self._owners: Counter[tuple[Any, ...]] = Counter()
+        self._readings: WeakSet[Reading] = WeakSet()
         self._most = entries
         self._size = size
         self._held = 0
@@ -58,8 +75,12 @@ class Cache:
     def __len__(self) -> int:
         return len(self._entries)
 
+    def holds(self, server: str, method: str, key: str | None) -> bool:
+        """Whether there is such a result, of anybody's."""
+        return (server, method, key) in self._owners
+
     def get(self, server: str, method: str, key: str | None, *, authorization: Any = None) -> Raw | None:
-        """A fresh result, or None."""
+        """A fresh result, or None. Without an authorization, one that is everybody's."""
         for scope in (authorization, None) if authorization is not None else (None,):
             place = (server, method, key, scope)
             entry = self._entries.get(place)
@@ -94,20 +115,32 @@ class Cache:
             return
         while len(self._entries) >= self._most or self._held + len(data) > self._size:
             self._forget(next(iter(self._entries)))
-        fresh_until = self._now() + min(float(ttl_ms), _LONGEST_MS) / 1000
+        fresh_until = self._now() + min(ttl_ms, _LONGEST_MS) / 1000
         self._entries[server, method, key, None if scope == "public" else authorization] = Entry(Raw(data), fresh_until)
+        self._owners[server, method, key] += 1
         self._held += len(data)
 
     def _forget(self, place: tuple[Any, ...]) -> None:
         self._held -= len(bytes(self._entries.pop(place).result))
+        self._owners[place[:3]] -= 1
+        if not self._owners[place[:3]]:
+            del self._owners[place[:3]]
+
+    def begin(self, server: str, method: str, key: str | None) -> Reading:
+        """What is asked for from now on, and goes stale when it changes."""
+        reading = Reading(server, method, key)
+        self._readings.add(reading)
+        return reading
+
+    def interrupt(self, server: str, notice: str, uri: str | None) -> None:
+        """Mark what is being asked for and may be answered with what it was before a change notice."""
+        for reading in self._readings:
+            if reading.server == server and _is_about(notice, uri, reading.method, reading.key):
+                reading.stale = True
 
     def changed(self, server: str, notice: str, uri: str | None) -> None:
         """Drop what a change notice is about."""
-        methods = _DROPPED_BY.get(notice, ())
-        if notice == UPDATED:
-            self._drop(lambda place: place[0] == server and place[1] == READ and _touches(place[2], uri))
-        elif methods:
-            self._drop(lambda place: place[0] == server and place[1] in methods)
+        self._drop(lambda place: place[0] == server and _is_about(notice, uri, place[1], place[2]))
 
     def drop(self, server: str, method: str) -> None:
         """Drop every result of a method."""
@@ -116,6 +149,13 @@ class Cache:
     def _drop(self, gone: Callable[[tuple[Any, ...]], bool]) -> None:
         for place in [place for place in self._entries if gone(place)]:
             self._forget(place)
+
+
+def _is_about(notice: str, uri: str | None, method: str, key: str | None) -> bool:
+    """Whether a change notice says that what a method gives is another now."""
+    if notice == UPDATED:
+        return method == READ and _touches(key, uri)
+    return method in _DROPPED_BY.get(notice, ())
 
 
 def _touches(read: str | None, updated: str | None) -> bool:

@@ -52,7 +52,9 @@ class Catalogue:
     def list_tools(self, *, fresh: bool = False, **options: Unpack[CallOptions]) -> Walk[Tool]:
         """The server's tools: `await` it for all of them, `async for` them as they come.
 
-        Over HTTP a tool whose `x-mcp-header` annotations are wrong is left out (`Listing.excluded`).
+        Over HTTP a tool whose `x-mcp-header` annotations are wrong is left out (`Listing.excluded`). A list that the
+        server says to have changed while it is read is read again, at most `list_restarts` times; with `async for` an
+        item that is another one now comes again, and a warning in the log says how many of them are gone.
 
         Args:
             fresh: Ask the server, whatever the cache has.
@@ -87,21 +89,22 @@ class Catalogue:
             NeedsInput: The server asks something that no handler answers.
             CallFailed: It cannot be read. An unknown resource is a `RemoteError`.
         """
-        kept = None if fresh else self._shelf.recall_resource(uri)
+        call = self._caller.call(READ, b'"uri":%b' % encode(uri), name=uri, **options)
+        kept = None if fresh else await self._shelf.recall(call, uri, options)
         if kept is not None:
             return _read_resource(kept)  # type: ignore[no-any-return]
-        call = self._caller.call(READ, b'"uri":%b' % encode(uri), name=uri, **options)
-        return await self._answered(call, self._reading(uri))  # type: ignore[no-any-return]
+        return await self._answered(call, self._reading(call, uri, options))  # type: ignore[no-any-return]
 
-    def _reading(self, uri: str) -> Callable[[Raw], Any]:
+    def _reading(self, call: Call, uri: str, options: CallOptions) -> Callable[[Raw], Any]:
         """Reads a resource, and keeps it, unless it was made of answers (utilities/caching, "Cache Key")."""
         first = True
+        reading = self._shelf.begin(READ, uri)
 
         def read(result: Raw) -> Any:
             nonlocal first
             answer = _read_resource(result)
             if first and not isinstance(answer, Asked):
-                self._shelf.keep(READ, uri, result)
+                self._shelf.keep(reading, result, call, options)
             first = False
             return answer
 

@@ -14,13 +14,14 @@ from mcprelay.client import failure
 from mcprelay.client.misuse import variables
 from mcprelay.core.dialer import error_in, field_fault
 from mcprelay.errors import ConfigurationError, ConnectionLost, Evidence, LimitExceeded, MCPRelayError, NotSent
+from mcprelay.ports import Request
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from mcprelay.auth import Credentials
     from mcprelay.client.call import Call
-    from mcprelay.ports import Reply, Request, Sender
+    from mcprelay.ports import Reply, Sender
     from mcprelay.wire.jsonrpc import ErrorObject
 
 Fields: TypeAlias = "Mapping[str, str] | Callable[[], Mapping[str, str] | Awaitable[Mapping[str, str]]]"
@@ -61,10 +62,19 @@ class Courier:
         sender: The HTTP client.
         credentials: Who the client says it is, or None.
         fields: The user's headers, or what gives them for each request.
+        lent: Whether the sender is the user's, who closes it.
     """
 
-    def __init__(self, sender: Sender, *, credentials: Credentials | None = None, fields: Fields | None = None) -> None:
+    def __init__(
+        self,
+        sender: Sender,
+        *,
+        credentials: Credentials | None = None,
+        fields: Fields | None = None,
+        lent: bool = False,
+    ) -> None:
         self.sender = sender
+        self._lent = lent
         self._credentials = credentials
         self._fields = fields if callable(fields) else None
         self._fixed = [] if fields is None or callable(fields) else checked(fields)
@@ -115,6 +125,22 @@ class Courier:
             attempt += 1
             if not await self._challenged(credentials, request, refusal, attempt, patience):
                 return refusal
+
+    async def shown(self, url: str) -> list[tuple[str, str]]:
+        """The user's headers and the credentials, as a request would get them now.
+
+        Raises:
+            Exception: Whatever the user's functions and the credentials raise.
+        """
+        headers = [*self._fixed, *(await self._asked() if self._fields is not None else ())]
+        if self._credentials is not None:
+            headers += await self._credentials.headers(Request(url=url, headers=headers.copy()))
+        return headers
+
+    async def aclose(self) -> None:
+        """Close the HTTP client, unless it is the user's."""
+        if not self._lent:
+            await self.sender.aclose()
 
     async def _challenged(
         self,

@@ -1,12 +1,14 @@
 """Lists of a server, page by page: bounded, from the cache where that is fresh, and robust against what servers do.
 
-A list that changes while it is read is begun again, and one whose cursor is refused, without what was kept of it. A
+A list that changes while it is read is begun again, and one whose cursor is refused, without what was kept of it. What
+was told already is told again only where it is another one now. A
 cursor that comes twice ends the list with a warning; an item that cannot be used is left out and named. Cursors are
 opaque: an empty one is a cursor (utilities/pagination).
 """
 
 from __future__ import annotations
 
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
@@ -22,8 +24,9 @@ from mcprelay.wire.jsonrpc import INVALID_PARAMS
 from mcprelay.wire.prune import LEFT_OUT
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Generator
+    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator
 
+    from mcprelay.client.cache import Reading
     from mcprelay.client.call import Call
     from mcprelay.client.setting import Settings
 
@@ -118,7 +121,7 @@ class Walk(Generic[T]):
         settings: The bounds.
         fetch: Gives the page at a cursor, and the call that it took (None from the cache).
         drop: Forgets the pages that are kept.
-        generation: Counts the changes that the server told of.
+        begin: Gives what goes stale when the server says that the list changed.
         admit: Why an item cannot be used, or None.
         done: Told of every complete list.
     """
@@ -130,7 +133,7 @@ class Walk(Generic[T]):
         settings: Settings,
         fetch: Callable[[str | None], Awaitable[tuple[Raw, Call | None]]],
         drop: Callable[[], None],
-        generation: Callable[[], int],
+        begin: Callable[[], Reading],
         admit: Callable[[T], str | None],
         done: Callable[[Listing[T]], None],
     ) -> None:
@@ -139,7 +142,7 @@ class Walk(Generic[T]):
         self._fetch = fetch
         self._drop = drop
         self._refusals = 0
-        self._generation = generation
+        self._reading = begin
         self._admit = admit
         self._done = done
         self._begin()
@@ -157,32 +160,45 @@ class Walk(Generic[T]):
         return self._all().__await__()
 
     async def __aiter__(self) -> AsyncIterator[T]:
-        self._begin()
-        told: set[Any] = set()
-        async for items in self._walk():
-            for item in items:
-                identity = getattr(item, self._kind.identity)
-                if identity not in told:  # it was before the list began again
-                    told.add(identity)
-                    yield item
+        told: dict[Any, int] = {}
+        async with aclosing(self._steady()) as pages:
+            async for items in pages:
+                for item in items:
+                    identity = getattr(item, self._kind.identity)
+                    looks = hash(bytes(item.raw))  # type: ignore[attr-defined]  # what is listed keeps how it came
+                    if told.get(identity) != looks:  # else it was the same before the list began again
+                        told[identity] = looks
+                        yield item
+        if gone := len(told.keys() - self._known):
+            self._warn(f"the list changed while it was read: {gone} that came before are not in it any more")
         self._done(self._listing())
 
     async def _all(self) -> Listing[T]:
-        for restart in range(self._settings.list_restarts + 1):
-            self._begin()
-            before = self._generation()
-            async for _ in self._walk():
-                if self._generation() != before and restart < self._settings.list_restarts:
-                    break
-            if self._generation() == before:
-                break
-        else:
-            self._warn(f"the list changed while it was read, list_restarts={self._settings.list_restarts} times")
+        async with aclosing(self._steady()) as pages:
+            async for _ in pages:
+                pass
         listing = self._listing()
         self._done(listing)
         return listing
 
-    async def _walk(self) -> AsyncIterator[list[T]]:
+    async def _steady(self) -> AsyncGenerator[list[T]]:
+        """Page after page, and all of them again where the list changed meanwhile, as often as that is allowed."""
+        most = self._settings.list_restarts
+        changed = False
+        for restart in range(most + 1):
+            self._begin()
+            reading = self._reading()
+            async with aclosing(self._walk()) as pages:
+                async for items in pages:
+                    changed = reading.stale
+                    if changed and restart < most:
+                        break
+                    yield items
+            if not changed:
+                return
+        self._warn(f"the list changed while it was read, list_restarts={most} times")
+
+    async def _walk(self) -> AsyncGenerator[list[T]]:
         """Page after page, each with the items that are new and usable."""
         cursor: str | None = None
         seen: set[str] = set()

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 from msgspec import Raw, Struct
 
-from mcprelay.client import failure
+from mcprelay.client import failure, identity
 from mcprelay.client.answer import question
 from mcprelay.client.argument import encode
-from mcprelay.client.cache import READ, Cache
+from mcprelay.client.cache import Cache, Reading
 from mcprelay.client.listing import Kind, Listing, Walk
+from mcprelay.client.progress import logger
+from mcprelay.revisions import NEWEST, Era
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,6 +23,8 @@ if TYPE_CHECKING:
     from mcprelay.client.call import Call
     from mcprelay.client.caller import Caller
     from mcprelay.client.option import CallOptions
+    from mcprelay.client.party import Party
+    from mcprelay.client.target import Target
 
 T = TypeVar("T")
 
@@ -34,27 +40,38 @@ _decode_freshness = msgspec.json.Decoder(_Freshness).decode
 class Shelf:
     """Reads and keeps results of one server.
 
+    What is asked with a `meta=` of the caller's own is neither answered from what is kept nor kept, because what it
+    means to the server is not known (utilities/caching, "Cache Key").
+
     Args:
         caller: Carries the calls through.
+        target: The server, and for whom it is reached.
+        party: What the client says of itself.
         cache: Gives where fresh results are kept.
-        server: What the server is called there.
-        authorization: Whose private results are kept.
-
-    Attributes:
-        generation: Counts the changes that the server told of.
     """
 
-    def __init__(self, caller: Caller, *, cache: Callable[[], Cache], server: str, authorization: Any) -> None:
+    def __init__(self, caller: Caller, target: Target, party: Party, *, cache: Callable[[], Cache]) -> None:
         self._caller = caller
+        self._target = target
+        self._party = party
         self._cache = cache
-        self._server = server
-        self._authorization = authorization
-        self.generation = 0
+
+    @cached_property
+    def place(self) -> str:
+        """What the server is called in the cache: the same for clients that it answers alike."""
+        parts = self._target.parts
+        if parts is None:
+            return identity.own()
+        party = self._party
+        offered = [revision.name for revision in party.offered]
+        told = [parts, offered, party.info, party.capabilities(NEWEST), party.settings.depth]
+        return identity.digest(told)
 
     def changed(self, notice: str, uri: str | None) -> None:
         """The server said that something changed."""
-        self.generation += 1
-        self._cache().changed(self._server, notice, uri)
+        cache = self._cache()
+        cache.interrupt(self.place, notice, uri)
+        cache.changed(self.place, notice, uri)
 
     def walk(
         self,
@@ -68,46 +85,63 @@ class Shelf:
         """A list that is about to be read."""
 
         async def fetch(cursor: str | None) -> tuple[Raw, Call | None]:
-            kept = None if fresh else self._recall(kind.method, cursor)
-            if kept is not None:
-                return kept, None
             members = b"" if cursor is None else b'"cursor":%b' % encode(cursor)
             call = self._caller.call(kind.method, members, **options)
+            kept = None if fresh else await self.recall(call, cursor, options)
+            if kept is not None:
+                return kept, None
+            reading = self.begin(kind.method, cursor)
             result = await self._caller.send(call)
             if self._caller.read(call, result, question) is not None:
                 raise failure.invalid(call, "a list cannot be answered with a question")
-            self.keep(kind.method, cursor, result)
+            self.keep(reading, result, call, options)
             return result, call
 
         return Walk(
             kind,
             settings=self._caller.settings,
             fetch=fetch,
-            drop=lambda: self._cache().drop(self._server, kind.method),
-            generation=lambda: self.generation,
+            drop=lambda: self._cache().drop(self.place, kind.method),
+            begin=lambda: self.begin(kind.method, None),
             admit=admit,
             done=done,
         )
 
-    def _recall(self, method: str, key: str | None) -> Raw | None:
-        return self._cache().get(self._server, method, key, authorization=self._authorization)
+    def begin(self, method: str, key: str | None) -> Reading:
+        """What is asked for from now on, and goes stale when the server says that it changed."""
+        return self._cache().begin(self.place, method, key)
 
-    def recall_resource(self, uri: str) -> Raw | None:
-        """A resource that is still fresh, or None."""
-        return self._recall(READ, uri)
+    async def recall(self, call: Call, key: str | None, options: CallOptions) -> Raw | None:
+        """What would answer a call and is still fresh, or None."""
+        cache, place = self._cache(), self.place
+        if options.get("meta") is not None or not cache.holds(place, call.method, key):
+            return None
+        return cache.get(place, call.method, key, authorization=await self._whose(call))
 
-    def keep(self, method: str, key: str | None, result: Raw) -> None:
-        """Keep a result for as long as its server says that it is fresh."""
+    async def _whose(self, call: Call) -> str | None:
+        """Who would ask now; None where that cannot be had, which the call itself will say."""
+        try:
+            async with asyncio.timeout_at(call.deadline):
+                return await self._target.whose(self._caller.connection.current)
+        except Exception as error:  # noqa: BLE001 - it is the user's, and it is asked again for the call
+            logger.debug("%s: it is not known who asks: %r", call.method, error)
+            return None
+
+    def keep(self, reading: Reading, result: Raw, call: Call, options: CallOptions) -> None:
+        """Keep a result for as long as its server says that it is fresh, for whom it was sent to."""
+        if options.get("meta") is not None:
+            return
         try:
             freshness = _decode_freshness(result)
         except msgspec.DecodeError:  # a number that is too large
             freshness = _Freshness()
+        ttl, scope = freshness.ttl_ms, freshness.cache_scope if self._target.public else None
+        whose = self._target.sent(call)
+        link = self._caller.connection.current
+        if link is not None and link.revision is not None and link.revision.era is Era.HANDSHAKE:
+            ttl = None  # a session may be answered unlike any other, and says nothing of freshness
+        elif reading.stale or (whose is None and scope != "public"):
+            ttl = 0
         self._cache().put(
-            self._server,
-            method,
-            key,
-            result,
-            ttl_ms=freshness.ttl_ms,
-            scope=freshness.cache_scope,
-            authorization=self._authorization,
+            reading.server, reading.method, reading.key, result, ttl_ms=ttl, scope=scope, authorization=whose
         )

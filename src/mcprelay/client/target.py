@@ -10,26 +10,28 @@ import inspect
 import os
 from typing import TYPE_CHECKING, Any, Protocol
 
-from msgspec import Struct
-
-from mcprelay.client import failure, misuse
+from mcprelay.client import failure, identity, misuse
 from mcprelay.client.line import Line
 from mcprelay.errors import CallFailed, ConfigurationError, ConnectionLost
 from mcprelay.ports import Channel
 from mcprelay.revisions import Era
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping, Sequence
+    from collections.abc import Hashable, Mapping, Sequence
     from urllib.parse import SplitResult
 
     from mcprelay.auth import Auth
-    from mcprelay.client.courier import Fields
+    from mcprelay.client.call import Call
+    from mcprelay.client.courier import Courier, Fields
     from mcprelay.client.link import Link
     from mcprelay.client.memory import Memory
+    from mcprelay.client.network import Network
     from mcprelay.client.party import Party
-    from mcprelay.ports import Sender
 
-_SECRETS = ("auth", "cookie", "key", "secret", "token", "password")
+_SECRETS = (
+    "assertion", "auth", "bearer", "cookie", "credential", "jwt", "key", "pass", "pwd", "secret", "session",
+    "signature", "token",
+)  # fmt: skip
 
 
 class Target(Protocol):
@@ -40,6 +42,8 @@ class Target(Protocol):
         name: What it is called in messages and in the cache.
         reopens: Whether a link that ended can be replaced.
         mirrors: Whether its wire mirrors parts of a message in headers.
+        parts: Everything that decides what it answers, as JSON can carry it; None where that cannot be known.
+        public: Whether what it says to be everybody's is everybody's who reaches it in the same way.
     """
 
     @property
@@ -50,6 +54,18 @@ class Target(Protocol):
     def reopens(self) -> bool: ...  # noqa: D102 - said above
     @property
     def mirrors(self) -> bool: ...  # noqa: D102 - said above
+    @property
+    def parts(self) -> Any: ...  # noqa: D102 - said above
+    @property
+    def public(self) -> bool: ...  # noqa: D102 - said above
+
+    async def whose(self, link: Link | None) -> str | None:
+        """Whose private results could be had now; None where that is not known. Raises what the user's functions do."""
+        ...
+
+    def sent(self, call: Call) -> str | None:
+        """Whose private results a call has been answered with; None where that is not known."""
+        ...
 
     async def open(self, party: Party, memory: Memory) -> Link:
         """A link that is ready for calls.
@@ -65,47 +81,71 @@ class Address:
 
     reopens = True
     mirrors = True
+    parts: Any
 
-    def __init__(
-        self,
-        url: str,
-        *,
-        auth: Auth | None,
-        fields: Fields | None,
-        sender: Callable[[Party], Sender],
-        allow_plaintext: bool,
-    ) -> None:
+    def __init__(self, url: str, *, auth: Auth | None, fields: Fields | None, network: Network) -> None:
         self.url = url
         self.name = self.key = checked_url(url)
         self._auth = auth
+        self.public = not callable(fields)  # a function may name another tenant each time
         if not callable(fields):
-            misuse.variables("headers", fields)
+            _check_fields(fields)
+            if auth is not None and any(name.lower() == "authorization" for name in fields or ()):
+                raise ConfigurationError("headers: 'Authorization' is what auth= sets: give one of them")
         self._fields = fields
-        self._sender = sender
-        if not allow_plaintext and not _is_safe(url):
+        self._network = network
+        if not network.allow_plaintext and not _is_safe(url):
             secret = "auth" if auth is not None else _secret(fields)
             if secret is not None:
                 raise ConfigurationError(
                     f"{secret} would go over plain HTTP to another machine ({_split(url).hostname}): use https, "
                     "or allow_plaintext=True where nobody can listen"
                 )
+        named = {} if fields is None or callable(fields) else fields
+        fixed = sorted((name.lower(), value) for name, value in named.items())
+        alone = network.sender is not None or network.ssl is not None  # who is shown by those is not known
+        self.parts = None if alone else ["address", url, fixed, network.proxy, network.trust_env]
+
+    async def whose(self, link: Link | None) -> str | None:
+        """See `Target`."""
+        courier: Courier | None = getattr(link, "courier", None)
+        return None if courier is None else identity.whose(await courier.shown(self.url))
+
+    def sent(self, call: Call) -> str | None:
+        """See `Target`."""
+        return None if call.request is None else identity.whose(call.request.headers)
 
     async def open(self, party: Party, memory: Memory) -> Link:
         """See `Target`. Sends nothing."""
         from mcprelay.client.courier import Courier
         from mcprelay.client.web import Web
 
-        sender = self._sender(party)
+        sender = self._network.sender_for(party)
         credentials = None if self._auth is None else self._auth.bind(self.url, sender=sender)
-        courier = Courier(sender, credentials=credentials, fields=self._fields)
+        courier = Courier(sender, credentials=credentials, fields=self._fields, lent=self._network.sender is not None)
         return Web(self.url, courier, party, remembered=memory.recall(self.key))
 
 
-class Command:
+class _Reached:
+    """A server that whoever has the client reaches in one way, and as one."""
+
+    mirrors = False
+    public = True
+    parts: Any = None
+
+    async def whose(self, link: Link | None) -> str | None:
+        """See `Target`."""
+        return ""
+
+    def sent(self, call: Call) -> str | None:
+        """See `Target`."""
+        return ""
+
+
+class Command(_Reached):
     """A server that is a child process."""
 
     reopens = True
-    mirrors = False
 
     def __init__(
         self,
@@ -128,6 +168,19 @@ class Command:
         self._stderr: Any = stderr
         self.key = ("command", tuple(command), None if cwd is None else os.fspath(cwd))
         self.name = command[0]
+
+    @property
+    def parts(self) -> Any:
+        """See `Target`. A folder that is not named is the one where this process is."""
+        from pathlib import Path
+
+        from mcprelay.stdio.environment import child_environment
+
+        try:
+            folder = str(Path(self._cwd or os.curdir).absolute())
+        except OSError:  # the folder of this process is gone
+            return None
+        return ["command", self._command, folder, sorted(child_environment(self._env).items())]
 
     async def open(self, party: Party, memory: Memory) -> Link:
         """See `Target`. A server that a probe ends is started again and greeted in the older way, in the same time."""
@@ -163,11 +216,10 @@ class Command:
         return line
 
 
-class Opened:
+class Opened(_Reached):
     """A channel that the user opened. It serves for one connection."""
 
     reopens = False
-    mirrors = False
     key = None
 
     def __init__(self, channel: Channel) -> None:
@@ -185,11 +237,10 @@ class Opened:
         return line
 
 
-class Source:
+class Source(_Reached):
     """Anything with a `connect()` that gives a channel: a `Server` of this process, or a factory of the user's."""
 
     reopens = True
-    mirrors = False
 
     def __init__(self, source: Any) -> None:
         self._source = source
@@ -254,6 +305,13 @@ def _is_safe(url: str) -> bool:
     return parts.scheme == "https" or is_loopback(parts.hostname or "")
 
 
+def _check_fields(fields: Mapping[str, str] | None) -> None:
+    if fields is not None:
+        from mcprelay.client.courier import checked
+
+        checked(fields)
+
+
 def _secret(fields: Fields | None) -> str | None:
     """A header that looks like credentials; what a function gives may hold them."""
     if fields is None:
@@ -277,7 +335,7 @@ def target_of(
     env: Mapping[str, str] | None,
     cwd: str | os.PathLike[str] | None,
     stderr: Any,
-    http: HttpOptions,
+    network: Network,
 ) -> Target:
     """What the user named, as a target.
 
@@ -288,14 +346,9 @@ def target_of(
     if not is_command:
         _only("a command", env=env, cwd=cwd, stderr=None if stderr == "tail" else stderr)
     if isinstance(target, str):
-        return Address(
-            target,
-            auth=_auth(auth, target, allow_plaintext=http.allow_plaintext),
-            fields=headers,
-            sender=http.sender_for,
-            allow_plaintext=http.allow_plaintext,
-        )
-    _only("an address", auth=auth, headers=headers)
+        auth = _auth(auth, target, allow_plaintext=network.allow_plaintext)
+        return Address(target, auth=auth, fields=headers, network=network)
+    _only("an address", auth=auth, headers=headers, **network.given)
     if is_command:
         return Command(target, env=env, cwd=cwd, stderr=stderr)
     if is_channel(target):
@@ -306,30 +359,6 @@ def target_of(
     raise ConfigurationError(
         f"a client takes an address, a command as a list of strings, a Server or a Channel, not {wrong}"
     )
-
-
-class HttpOptions(Struct, frozen=True, kw_only=True):
-    """How HTTP is done."""
-
-    sender: Sender | None = None
-    proxy: str | None = None
-    ssl: Any = None
-    trust_env: bool = False
-    allow_plaintext: bool = False
-
-    def sender_for(self, party: Party) -> Sender:
-        """The HTTP client for a party."""
-        if self.sender is not None:
-            return self.sender
-        from mcprelay.client.http import HttpSender
-
-        return HttpSender(
-            connect_timeout=party.settings.connect_timeout,
-            connections=int(party.settings.connections),
-            proxy=self.proxy,
-            ssl=self.ssl,
-            trust_env=self.trust_env,
-        )
 
 
 def _auth(auth: Any, url: str, *, allow_plaintext: bool) -> Auth | None:
