@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from typing import TYPE_CHECKING, Any
 
 from mcprelay.client import failure
@@ -31,6 +32,7 @@ class Connection:
         self._coming = 0
         self._held = False  # somebody was told that the client is open, and will close it
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._process = 0  # where it was opened
         self._leaving: set[asyncio.Future[Any]] = set()
         party.met = self._met
         party.leaving = self._leaves
@@ -54,8 +56,9 @@ class Connection:
 
         Raises:
             CallFailed: There is no connection.
-            LocalFault: It is open in another event loop.
+            LocalFault: It is open in another event loop, or in the process that this one was forked from.
         """
+        self._check_process()
         loop = asyncio.get_running_loop()
         if self._loop is not None and self._loop is not loop and not self._loop.is_closed():
             raise LocalFault(_ANOTHER_LOOP)
@@ -63,6 +66,7 @@ class Connection:
             self._link = self._opening = None
             self._leaving.clear()
             self._loop = loop
+            self._process = os.getpid()
         if self._link is None or not self._link.alive:
             self._coming += 1
             try:
@@ -76,9 +80,21 @@ class Connection:
         self._held = True
 
     def ready(self) -> Link | None:
-        """The link, if it can be used here and now."""
+        """The link, if it can be used here and now.
+
+        Raises:
+            LocalFault: It belongs to the process that this one was forked from.
+        """
         link = self._link
-        return link if link is not None and link.alive and link.loop is asyncio.get_running_loop() else None
+        try:
+            return link if link is not None and link.alive and link.loop is asyncio.get_running_loop() else None
+        except RuntimeError:  # a fork of the process goes on in the middle of a coroutine, and without a loop
+            self._check_process()
+            raise
+
+    def _check_process(self) -> None:
+        if self._loop is not None and self._process != os.getpid():
+            raise LocalFault(_ANOTHER_PROCESS)
 
     def now(self) -> float:
         """The time of the loop's clock."""
@@ -90,11 +106,12 @@ class Connection:
 
         Raises:
             CallFailed: There is none, and none could be made within the call's deadline. Nothing was sent.
-            LocalFault: The client is open in another event loop.
+            LocalFault: The client is open in another event loop, or in the process that this one was forked from.
         """
         link = self.ready()
         if link is not None:
             return link
+        self._check_process()
         if self._loop is None:
             raise failure.unconnected(
                 call, "the client is not open: use `async with client`, or await client.connect()"
@@ -129,7 +146,8 @@ class Connection:
             if error.evidence is Evidence.ANSWERED or (call is None and isinstance(error, ConnectFailed)):
                 raise
             process = {"exit_code": error.exit_code, "stderr": error.stderr}
-            raise failure.unconnected(call, f"there is no connection ({error})", **process) from error
+            why = failure.unconnected(call, f"there is no connection ({error})", **process)
+            raise why from error.__cause__ or error
         finally:
             self._waiting -= 1
 
@@ -151,12 +169,25 @@ class Connection:
             if not self.target.reopens:
                 raise failure.unconnected(None, "the channel ended, and a channel serves for one connection")
             await old.aclose()
-        link = await self.target.open(self._party, self._memory)
+        try:
+            link = await self.target.open(self._party, self._memory)
+        except asyncio.CancelledError as error:
+            if is_cancelled():
+                raise
+            raise failure.unconnected(None, f"connecting was cancelled from inside ({error!r})") from error
         self._link = link
         return link
 
     async def close(self) -> None:
-        """Let go of everything. Twice is once, from any task; the client can be opened again."""
+        """Let go of everything. Twice is once, from any task; the client can be opened again.
+
+        In a fork of the process that it is open in there is nothing to let go of: it is left as it is.
+
+        Raises:
+            LocalFault: It is open in another event loop.
+        """
+        if self._loop is not None and self._process != os.getpid():
+            return
         opening, self._opening = self._opening, None
         link, self._link = self._link, None
         loop, self._loop = self._loop, None
@@ -185,6 +216,11 @@ class Connection:
 _ANOTHER_LOOP = (
     "this client is open in another event loop; a client belongs to one loop at a time: make one for each, "
     "or close it there first"
+)
+
+_ANOTHER_PROCESS = (
+    "this process was forked from the one that this client is open in, and a connection cannot be shared by processes: "
+    "make a client in each process, after the fork"
 )
 
 

@@ -7,17 +7,20 @@ and can be withdrawn for as long as it is there; that is what makes `NOT_SENT` e
 from __future__ import annotations
 
 import asyncio
-import signal
 from collections import deque
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Raw
 
-from mcprelay.client import failure, greeting
+from mcprelay.client import ending, failure, greeting
 from mcprelay.client.call import Call
+from mcprelay.client.deadline import is_cancelled
+from mcprelay.client.ending import Ending
 from mcprelay.client.link import Link
 from mcprelay.client.misuse import told_value
-from mcprelay.core.peer import Garbled, Lost, Refused, Rejected, Replied
+from mcprelay.client.progress import logger
+from mcprelay.core.peer import Dropped, Garbled, Lost, Refused, Rejected, Replied
 from mcprelay.errors import CallFailed, Evidence, LimitExceeded, NotSent
 from mcprelay.revisions import Era
 from mcprelay.stdio.line import Unended
@@ -35,6 +38,9 @@ _HASTY = ("attach", "send_nowait", "room", "congested", "handed", "lost")
 """What a channel may have beyond the port (see `mcprelay.stdio.LineChannel`): then no task stands between it and us."""
 
 _NOISE = 200
+
+_SUSPECTS = 64
+"""How many of the calls that wait an answer under a wrong id may have been meant for."""
 
 _UNSAID = 2**20
 """How many bytes of answers and notices may wait for a server that does not read."""
@@ -69,7 +75,7 @@ class Line(Link):
         self._reader: asyncio.Task[None] | None = None
         self._writer: asyncio.Task[None] | None = None
         self._closing: asyncio.Future[None] | None = None
-        self._reason = "the connection ended"
+        self._ending = Ending()
 
     # --- beginning
 
@@ -79,12 +85,7 @@ class Line(Link):
         Raises:
             CallFailed: It speaks nothing that we do, or nothing at all.
         """
-        self._writer = self.loop.create_task(self._write())
-        if self._send_nowait is None:
-            self._reader = self.loop.create_task(self._read())
-        else:
-            channel: Any = self.channel
-            channel.attach(self._arrived)
+        self._begin()
         try:
             await greeting.agree(self)
         except CallFailed as error:
@@ -94,6 +95,15 @@ class Line(Link):
         except BaseException:
             await self.aclose()
             raise
+
+    def _begin(self) -> None:
+        """Receive and send from now on."""
+        self._writer = self.loop.create_task(self._write())
+        if self._send_nowait is None:
+            self._reader = self.loop.create_task(self._read())
+        else:
+            channel: Any = self.channel
+            channel.attach(self._arrived)
 
     async def _leave(self) -> None:
         """End a connection that did not come about. That is not waited for beyond the time that connecting had."""
@@ -110,7 +120,7 @@ class Line(Link):
         """See `Link`."""
         revision = self.revision
         if not self.alive or revision is None:
-            raise failure.lost(call, Evidence.NOT_SENT, self._reason, **self.process())
+            raise self._lost(call, Evidence.NOT_SENT)
         return self.ask(call, revision)
 
     async def ask(self, call: Call, revision: Revision) -> Raw:
@@ -120,7 +130,7 @@ class Line(Link):
             CallFailed: There is none.
         """
         if not self.alive:
-            raise failure.lost(call, Evidence.NOT_SENT, self._reason, **self.process())
+            raise self._lost(call, Evidence.NOT_SENT)
         pending = self.owe(call)
         call.future = future = self.loop.create_future()
         call.evidence = Evidence.NOT_SENT
@@ -132,16 +142,15 @@ class Line(Link):
             self._put(pending, data)
         try:
             return await future  # type: ignore[no-any-return]
-        except asyncio.CancelledError as error:
-            self._withdraw(call, pending, error)
+        except asyncio.CancelledError:
+            self._withdraw(call, pending)
             raise
         finally:
             call.pending = call.future = None  # or each call would wait for the collector of cycles
 
-    def _withdraw(self, call: Call, pending: Pending, error: asyncio.CancelledError) -> None:
+    def _withdraw(self, call: Call, pending: Pending) -> None:
         """The caller gave up: the server is told, unless nothing of the request left."""
-        call.evidence = self._evidence(pending)
-        error.add_note(f"{failure.what(call)} was cancelled by its caller: {call.evidence}")
+        call.evidence = pending.evidence = self._evidence(pending)
         notice = self.peer.abandon(pending, "the caller gave up")
         if notice and call.method not in failure.GREETINGS:  # lifecycle: `initialize` is not cancelled
             self._put(None, notice)
@@ -159,7 +168,7 @@ class Line(Link):
     def expired(self, call: Call, pending: Pending, notice: bytes) -> None:
         """See `Link`."""
         call.evidence = self._evidence(pending)
-        if notice and call.method not in failure.GREETINGS:
+        if notice and call.evidence is not Evidence.NOT_SENT and call.method not in failure.GREETINGS:
             self._put(None, notice)
         self._fail(call, failure.expired(call, call.evidence))
 
@@ -222,8 +231,8 @@ class Line(Link):
         except CallFailed as error:  # this message alone was refused: the channel goes on
             if pending is not None and self.peer.pending.pop(pending.id, None) is not None:
                 self._fail(pending.slot, error)
-        except Exception as error:  # noqa: BLE001 - a channel may be anybody's, and any failure breaks it
-            self._reason = f"the channel broke while sending ({error!r})"
+        except BaseException as error:  # noqa: BLE001 - a channel may be anybody's, and any failure breaks it
+            self._ending = ending.broken("sending", error)
             await self._end()
 
     def _next(self) -> tuple[Pending | None, bytes] | None:
@@ -272,14 +281,15 @@ class Line(Link):
             except LimitExceeded as error:
                 self._oversized(error)
                 continue
-            except Exception as error:  # noqa: BLE001 - a channel may be anybody's, and any failure breaks it
-                self._reason = f"the channel broke while receiving ({error!r})"
+            except BaseException as error:  # noqa: BLE001 - a channel may be anybody's, and any failure breaks it
+                self._ending = ending.broken("receiving", error)
                 break
             if not isinstance(data, bytes):
-                self._reason = f"the channel broke while receiving (a message is bytes, and not {told_value(data)})"
+                wrong = f"a message is bytes, and not {told_value(data)}"
+                self._ending = Ending(f"the channel broke while receiving ({wrong})")
                 break
             if not data:
-                self._reason = self._ending()
+                self._ending = self._ended()
                 break
             self._receive(data)
         await self._end()
@@ -291,7 +301,7 @@ class Line(Link):
         elif item:
             self._receive(item)
         elif self.alive:
-            self._reason = self._ending()
+            self._ending = self._ended()
             self.alive = False
             self._settle_all()
             self._closing = asyncio.ensure_future(self._close())
@@ -329,7 +339,14 @@ class Line(Link):
         else:
             if isinstance(event, Rejected) and not self.noise:
                 self.noise = data[:_NOISE]
+            elif isinstance(event, Dropped) and not event.late:
+                self._strayed()
             self.heard(event)
+
+    def _strayed(self) -> None:
+        """An answer came that was never asked for: whoever waits in vain is told, since it may have been meant."""
+        for pending in islice(self.peer.pending.values(), _SUSPECTS):
+            pending.slot.strays += 1
 
     def _oversized(self, error: LimitExceeded) -> None:
         """A message was discarded because of its size: if it was an answer, whoever waits for it is told."""
@@ -344,23 +361,25 @@ class Line(Link):
 
     # --- ending
 
-    def _ending(self) -> str:
-        code = getattr(self.channel, "exit_code", None)
-        if code is None:
-            return "the server closed the connection"
-        return f"the server's process {_exited(code)}"
+    def _ended(self) -> Ending:
+        """Why the channel ended, once it gave `b""`."""
+        return ending.of(self.channel)
 
     def process(self) -> dict[str, Any]:
         """What is known of the server's process, where there is one."""
-        channel = self.channel
-        return {
-            "exit_code": getattr(channel, "exit_code", None),
-            "stderr": failure.text_of(getattr(channel, "stderr_tail", "")[-failure.EXCERPT :]),
-        }
+        return ending.process(self.channel)
+
+    def _lost(self, call: Call, evidence: Evidence, **process: Any) -> CallFailed:
+        """The end of the connection as the failure of a call."""
+        error = failure.lost(call, evidence, self._ending.reason, **(process or self.process()))
+        error.__cause__ = self._ending.cause
+        return error
 
     def ended(self) -> CallFailed:
         """See `Link`."""
-        return failure.deaf(self._reason, **self.process())
+        error = failure.deaf(self._ending.reason, **self.process())
+        error.__cause__ = self._ending.cause
+        return error
 
     async def _end(self) -> None:
         """The wire is gone: everybody who waits is told the truth."""
@@ -376,7 +395,7 @@ class Line(Link):
             if isinstance(event, Lost):
                 call: Call = event.pending.slot
                 call.evidence = self._evidence(event.pending)
-                self._fail(call, failure.lost(call, call.evidence, self._reason, **process))
+                self._fail(call, self._lost(call, call.evidence, **process))
         self._outbox.clear()
 
     async def aclose(self) -> None:
@@ -384,7 +403,7 @@ class Line(Link):
         if self._closing is None:
             if self.alive:
                 self.alive = False
-                self._reason = "the client was closed"
+                self._ending = Ending("the client was closed")
             self._closing = asyncio.ensure_future(self._close())
         await asyncio.shield(self._closing)
 
@@ -394,14 +413,9 @@ class Line(Link):
                 task.cancel()
         self._settle_all()
         await self.stop()
-        await self.channel.aclose()
-
-
-def _exited(code: int) -> str:
-    """How a process ended: by itself, or by a signal, which its exit code is the negative of."""
-    if code >= 0:
-        return f"exited with code {code}"
-    try:
-        return f"was ended by the signal {signal.Signals(-code).name}"
-    except ValueError:
-        return f"was ended by the signal {-code}"
+        try:
+            await self.channel.aclose()
+        except asyncio.CancelledError as error:
+            if is_cancelled():
+                raise
+            logger.debug("the channel was cancelled while it closed: %r", error)

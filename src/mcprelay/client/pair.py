@@ -13,41 +13,62 @@ from urllib.parse import urljoin, urlsplit
 
 from mcprelay.client import failure
 from mcprelay.client.courier import Refusal
+from mcprelay.client.deadline import is_cancelled
+from mcprelay.client.stream import settle
 from mcprelay.core.dialer import Addressed, Dialer, Kind, kind_of
-from mcprelay.errors import CallFailed, Evidence, LimitExceeded, NotSent
+from mcprelay.errors import Evidence, LimitExceeded
 from mcprelay.wire import sse
 from mcprelay.wire.field import shown
 
 if TYPE_CHECKING:
-    from mcprelay.client.courier import Courier
+    from collections.abc import Callable
+
+    from mcprelay.client.call import Call
+    from mcprelay.client.courier import Courier, Patience
     from mcprelay.client.setting import Settings
+    from mcprelay.errors import CallFailed
     from mcprelay.ports import Reply
 
 
 class PairChannel:
-    """Both ways of the pair. Made by `open`."""
+    """Both ways of the pair. Made by `open`.
 
-    def __init__(self, url: str, courier: Courier, settings: Settings) -> None:
+    Attributes:
+        broken: What the stream broke off with, or None.
+    """
+
+    def __init__(
+        self, url: str, courier: Courier, settings: Settings, failed: Callable[[Call, Refusal], CallFailed]
+    ) -> None:
         self._url = url
         self._courier = courier
         self._settings = settings
+        self._failed = failed
         self._dialer = Dialer(url)
         self._loop = asyncio.get_running_loop()
         self._endpoint: asyncio.Future[str] = self._loop.create_future()
         self._ready: deque[bytes | LimitExceeded] = deque()
         self._waiter: asyncio.Future[None] | None = None
         self._ended = False
-        self._broken: Exception | None = None
+        self.broken: Exception | None = None
         self._reader: asyncio.Task[None] | None = None
 
     @classmethod
-    async def open(cls, url: str, courier: Courier, *, settings: Settings, due: float) -> PairChannel:
-        """Open the stream and wait for the address, until `due`.
+    async def open(
+        cls,
+        url: str,
+        courier: Courier,
+        *,
+        settings: Settings,
+        failed: Callable[[Call, Refusal], CallFailed],
+        due: float,
+    ) -> PairChannel:
+        """Open the stream and wait for the address, until `due`. `failed` makes a refusal the failure of its call.
 
         Raises:
             CallFailed: There is no such stream here.
         """
-        channel = cls(url, courier, settings)
+        channel = cls(url, courier, settings, failed)
         channel._reader = channel._loop.create_task(channel._read())
         waiting: list[asyncio.Future[Any]] = [channel._endpoint, channel._reader]
         try:
@@ -57,13 +78,13 @@ class PairChannel:
                 channel._dialer = Dialer(channel._endpoint.result())
                 return channel
         except TimeoutError:
-            channel._broken = failure.unconnected(
+            channel.broken = failure.unconnected(
                 None, f"no endpoint event came within connect_timeout={settings.connect_timeout:g} seconds"
             )
         except BaseException:
             await channel.aclose()
             raise
-        error = channel._broken or failure.unconnected(None, "the stream ended before its endpoint event")
+        error = channel.broken or failure.unconnected(None, "the stream ended before its endpoint event")
         await channel.aclose()
         raise error
 
@@ -71,9 +92,13 @@ class PairChannel:
         try:
             answer = await self._courier.deliver(self._dialer.get(), self._receive)
             if isinstance(answer, Refusal):
-                self._broken = failure.http(None, answer.status, answer.headers, answer.body)
-        except Exception as error:  # noqa: BLE001 - kept, and raised by `receive`
-            self._broken = error
+                self.broken = failure.http(None, answer.status, answer.headers, answer.body)
+        except asyncio.CancelledError:
+            if is_cancelled():
+                raise
+            self.broken = failure.lost(None, Evidence.MAYBE_SENT, "the HTTP client gave up")
+        except Exception as error:  # noqa: BLE001 - kept, and told when the end is received
+            self.broken = error
         finally:
             self._ended = True
             self._wake()
@@ -121,17 +146,26 @@ class PairChannel:
             raise item
         return item
 
-    async def send(self, data: bytes) -> None:
-        """See `Channel`. A message that the server refuses is a `CallFailed`, and the channel goes on."""
+    async def send(self, data: bytes, *, call: Call | None = None, patience: Patience | None = None) -> None:
+        """See `Channel`: a POST, which does not wait for others. Returns when the server has answered it.
+
+        Args:
+            data: The message.
+            call: What it asks, if it is a request: its failure names it, and `call.request` knows the evidence.
+            patience: Told before and after a person may be asked for consent.
+
+        Raises:
+            CallFailed: The server did not take this message. The channel goes on.
+        """
         request = self._dialer.post(Addressed(data), revision=None)
-        try:
-            refusal = await self._courier.deliver(request, _accepted)
-        except CallFailed as error:
-            if error.evidence is Evidence.NOT_SENT:
-                raise NotSent(str(error)) from error
-            raise
-        if refusal is not None:
+        if call is not None:
+            call.request = request
+        refusal = await self._courier.deliver(request, _accepted, call=call, patience=patience)
+        if refusal is None:
+            return
+        if call is None:
             raise failure.http(None, refusal.status, refusal.headers, refusal.body)
+        raise self._failed(call, refusal)
 
     async def aclose(self) -> None:
         """See `Channel`."""
@@ -145,7 +179,8 @@ class PairChannel:
 
 
 async def _accepted(reply: Reply) -> None:
-    """The answer comes on the stream."""
+    """The answer comes on the stream, so nothing of the body is waited for."""
+    settle(reply)
 
 
 def origin(url: str) -> tuple[str, str | None, int | None]:

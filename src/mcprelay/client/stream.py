@@ -166,7 +166,7 @@ class Reading:
                     self._fruitless = 0
                     answer = self._event(event)
                     if answer is not None:
-                        _settle(reply)
+                        settle(reply)
                         return answer
         except ConnectionLost as error:
             self._broken = error
@@ -228,7 +228,7 @@ class Reading:
         raise failure.lost(self._call, Evidence.MAYBE_SENT, reason)
 
 
-def _settle(reply: Reply) -> None:
+def settle(reply: Reply) -> None:
     """Tell a reply that knows how to end by itself that its answer is there."""
     settle: Any = getattr(reply, "settle", None)
     if settle is not None:

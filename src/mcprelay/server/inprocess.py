@@ -179,7 +179,7 @@ class ServedChannel:
             self._task.add_done_callback(self._served)
 
     def _served(self, task: asyncio.Task[None]) -> None:
-        """The server's end is gone: the client's ends too. Why is told to the client, or in the log once it has left."""
+        """The server's end is gone: the client's ends too. Why is told to the client, or logged once it has left."""
         self.failure = None if task.cancelled() else task.exception()
         if self.failure is not None and self._near.ended:
             logger.error("the server in this process ended", exc_info=self.failure)
