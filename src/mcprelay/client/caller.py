@@ -17,6 +17,7 @@ from mcprelay.client.answer import Asked
 from mcprelay.client.argument import encode_meta
 from mcprelay.client.call import Call
 from mcprelay.client.option import CallOptions
+from mcprelay.client.party import LOG_LEVEL
 from mcprelay.client.progress import Hearing
 from mcprelay.client.question import InputRequired, fault
 from mcprelay.client.retry import Retry
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _encode = msgspec.json.Encoder().encode
-LOG_LEVEL: LogLevel = "info"
-"""From which level on log messages are asked for, where somebody hears them and nobody says."""
 _STATE_PAUSE = 0.05
 _STATE_PAUSE_MOST = 1.0
 
@@ -101,8 +100,8 @@ class Caller:
         if on_log is not None:
             call.on_log = Hearing(on_log)
             call.log_level = log_level or LOG_LEVEL
-        elif self._party.on_log is not None or log_level is not None:
-            call.log_level = log_level or self._party.log_level or LOG_LEVEL
+        else:
+            call.log_level = log_level or self._party.log_level
         return call
 
     def _time(self, call: Call, timeout: float | None, deadline: float | None) -> None:

@@ -131,9 +131,9 @@ def initialized_notice() -> bytes:
 def set_level(party: Party, link: Link) -> Call | None:
     """The request that asks for log messages in the handshake era, where somebody listens and the server sends them."""
     capabilities = link.face.capabilities
-    if party.on_log is None or capabilities is None or capabilities.logging is None:
+    if party.log_level is None or capabilities is None or capabilities.logging is None:
         return None
-    params: dict[str, Any] = {"level": party.log_level or "info"}
+    params: dict[str, Any] = {"level": party.log_level}
     timeout = link.settings.request_timeout
     bound = ("request_timeout", timeout)
     return Call("logging/setLevel", _encode(params)[1:-1], deadline=link.loop.time() + timeout, bound=bound)

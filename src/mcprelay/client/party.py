@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import msgspec
 
@@ -14,7 +14,7 @@ from mcprelay.wire.params import CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERS
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Mapping, Sequence
-    from typing import Any
+    from typing import Any, Literal
 
     from mcprelay.client.handler import Handlers
     from mcprelay.client.progress import Hearing, LogMessage
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from mcprelay.types import Implementation, LogLevel
 
 _encode = msgspec.json.Encoder().encode
+LOG_LEVEL: LogLevel = "info"
+"""From which level on log messages are asked for, where somebody hears them and nobody says."""
 
 
 class Party:
@@ -34,7 +36,7 @@ class Party:
         settings: The limits.
         offered: The revisions that may be spoken, the newest first.
         on_log: Who hears log messages that belong to no call.
-        log_level: From which level on, in the handshake era.
+        log_level: From which level on they are asked for; None where nobody hears them, or nobody asks for them.
         changed: Told of each change notice: its method, and the URI where it has one.
         met: Told of the era that the server turned out to be of.
         leaving: Told of a connection that failed, and whose end nobody waited for.
@@ -50,7 +52,7 @@ class Party:
         capabilities: ClientCapabilities | None,
         changed: Callable[[str, str | None], None],
         on_log: Hearing[LogMessage] | None = None,
-        log_level: LogLevel | None = None,
+        log_level: LogLevel | Literal["unasked"] | None = None,
     ) -> None:
         self.info = info
         self.handlers = handlers
@@ -58,7 +60,8 @@ class Party:
         self.offered = tuple(offered)
         self.changed = changed
         self.on_log = on_log
-        self.log_level: LogLevel | None = log_level
+        heard = on_log is not None and log_level != "unasked"
+        self.log_level: LogLevel | None = cast("LogLevel", log_level or LOG_LEVEL) if heard else None
         self.met: Callable[[Era], None] = _ignore
         self.leaving: Callable[[asyncio.Future[None]], None] = _ignore
         self._capabilities = capabilities
