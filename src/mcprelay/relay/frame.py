@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Sequence
 from math import inf
 from typing import Any, Literal, TypeAlias
 
@@ -25,7 +24,7 @@ from mcprelay.relay.errors import ResultTooLarge
 from mcprelay.relay.failure import tell
 from mcprelay.relay.gather import Gathered, fits, gather, size
 from mcprelay.relay.media import Media
-from mcprelay.types import EmbeddedResource, GetPromptResult, ReadResourceResult, Role, ToolResult
+from mcprelay.types import EmbeddedResource, GetPromptResult, ReadResourceResult, Role, Text, ToolResult
 
 log = logging.getLogger("mcprelay.relay")
 
@@ -116,7 +115,7 @@ class FramedMessage(Struct, frozen=True):
     framed: Framed
 
 
-class _Case(Struct, frozen=True, kw_only=True):
+class _Case(Struct, frozen=True):
     """One answer on its way through the funnel. `local` is a sentence of ours that goes before the frame."""
 
     kind: FrameKind
@@ -127,6 +126,15 @@ class _Case(Struct, frozen=True, kw_only=True):
     answer: Any = None
     code: str | None = None
     cause: Exception | None = None
+
+
+_INSIDE = f'">\n{PREAMBLE}\n\n'
+_CLOSING = '\n\n</untrusted-data id="'
+_END = '">'
+_NONCE = 16
+"""Bytes; written as twice as many digits."""
+_FIXED = len(_INSIDE) + len(_CLOSING) + len(_END) + 4 * _NONCE
+"""Bytes of a frame, but for what it opens with."""
 
 
 class _Withheld(Exception):
@@ -155,6 +163,7 @@ class Funnel:
     ) -> None:
         self._server = server
         self._source = clean(server).translate(_ESCAPES)
+        self._openings: dict[FrameKind, tuple[str, int]] = {}
         self._limits = limits or Limits()
         self._filters = tuple(filters)
         self._counter = tokens
@@ -167,24 +176,17 @@ class Funnel:
             tool: The tool's public name, for filters.
             narrower: Parameters of the tool with which less can be asked for (`narrowing(schema)`).
         """
-        local = "The tool reports an error." if result.is_error else ""
-        code = "tool_failed" if result.is_error else None
-        case = _Case(
-            kind="tool result",
-            tool=tool,
-            failed=result.is_error,
-            local=local,
-            narrower=narrower,
-            answer=result,
-            code=code,
-        )
-        return self._shown(case, lambda: gather(result.content, result.structured_content, limits=self._limits))
+        if result.is_error:
+            case = _Case("tool result", tool, True, "The tool reports an error.", narrower, result, "tool_failed")
+        else:
+            case = _Case("tool result", tool, False, "", narrower, result)
+        return self._shown(case, result.content, result.structured_content)
 
     def resource(self, result: ReadResourceResult) -> Framed:
         """What is in a resource, or in those below it."""
         blocks = [EmbeddedResource(resource=item) for item in result.contents]
         case = _Case(kind="resource", answer=result)
-        return self._shown(case, lambda: gather(blocks, UNSET, limits=self._limits))
+        return self._shown(case, blocks)
 
     def prompt(self, result: GetPromptResult) -> tuple[FramedMessage, ...]:
         """The messages of a prompt, held together to the bounds of one result; over them, one refusal is left."""
@@ -194,10 +196,7 @@ class Funnel:
             gather([message.content for message in result.messages], UNSET, limits=self._limits)
         except ResultTooLarge as large:
             return (FramedMessage("user", self._too_large(case, large)),)
-        framed = [
-            self._shown(case, partial(gather, [message.content], UNSET, limits=self._limits))
-            for message in result.messages
-        ]
+        framed = [self._shown(case, [message.content]) for message in result.messages]
         for one in framed:
             if one.withheld:
                 return (FramedMessage("user", one),)  # without one of its messages a prompt is another prompt
@@ -205,11 +204,11 @@ class Funnel:
 
     def text(self, text: str, *, kind: FrameKind) -> Framed:
         """Any other text of the server: its instructions, a question it asks, a message it wants sampled."""
-        return self._shown(_Case(kind=kind), lambda: self._one(text))
+        return self._shown(_Case(kind), [Text(text)])
 
     def content(self, blocks: Sequence[Any], *, kind: FrameKind) -> Framed:
         """Content of the server that is no result: the messages of a conversation that it wants a model to go on."""
-        return self._shown(_Case(kind=kind), lambda: gather(blocks, UNSET, limits=self._limits))
+        return self._shown(_Case(kind), blocks)
 
     def failure(
         self,
@@ -230,7 +229,7 @@ class Funnel:
         if not told.remote:
             return self.refusal(told.local, code=told.code, cause=cause or error)
         case = _Case(kind="error", tool=tool, failed=True, local=told.local, code=told.code, cause=cause or error)
-        return self._shown(case, lambda: self._one(told.remote))
+        return self._shown(case, [Text(told.remote)])
 
     def refusal(
         self, reason: str, *, code: str = "denied", answer: Any = None, cause: Exception | None = None
@@ -254,17 +253,12 @@ class Funnel:
     def complaint(self, local: str, words: str, *, tool: str | None = None) -> Framed:
         """A sentence of ours about what a model sent, and beside it, framed, what holds words of the server."""
         case = _Case(kind="error", tool=tool, failed=True, local=local, code="arguments")
-        return self._shown(case, lambda: self._one(words))
+        return self._shown(case, [Text(words)])
 
-    def _one(self, text: str) -> Gathered:
-        fits([text], self._limits.result_bytes)
-        return Gathered([text], [])
-
-    def _shown(self, case: _Case, gathered: Callable[[], Gathered]) -> Framed:
+    def _shown(self, case: _Case, content: Iterable[Any], structured: Any = UNSET) -> Framed:
         """Gather and frame, or refuse: every answer comes through here."""
         try:
-            found = gathered()
-            return self._framed(case, found)
+            return self._framed(case, gather(content, structured, limits=self._limits))
         except ResultTooLarge as large:
             return self._too_large(case, large)
         except _Withheld as withheld:
@@ -274,15 +268,15 @@ class Funnel:
         text, length = measured("\n".join(found.texts))
         if self._filters:
             text, length = self._filtered(text, case)
-        before, after = f"{case.local}\n" if case.local else "", ""
+        before = f"{case.local}\n" if case.local else ""
         if text or found.media:
-            nonce = os.urandom(16).hex()  # of the system's generator, as `secrets` has it
-            before = f'{before}<untrusted-data source="{self._source}" kind="{case.kind}" id="{nonce}">\n{PREAMBLE}\n\n'
-            after = f'\n\n</untrusted-data id="{nonce}">'
+            opening, opened = self._openings.get(case.kind) or self._opening(case.kind)
+            nonce = os.urandom(_NONCE).hex()  # of the system's generator, as `secrets` has it
+            words = f"{before}{opening}{nonce}{_INSIDE}{text}{_CLOSING}{nonce}{_END}"
+            length += size(before) + opened + _FIXED
         else:
-            before += "The answer is empty."
-        words = f"{before}{text}{after}"
-        length += size(before) + len(after)
+            words = f"{before}The answer is empty."
+            length = size(words)
         tokens = self._tokens(words)
         self._ledger.spend(self._server, size=length, tokens=tokens, limits=self._limits)
         parts: tuple[Words | Media, ...] = (Words(words), *found.media)
@@ -299,6 +293,12 @@ class Funnel:
             local=case.local,
             cause=case.cause,
         )
+
+    def _opening(self, kind: FrameKind) -> tuple[str, int]:
+        """What a frame of a kind opens with, up to the boundary that nobody can guess, and its bytes."""
+        opening = f'<untrusted-data source="{self._source}" kind="{kind}" id="'
+        made = self._openings[kind] = (opening, size(opening))
+        return made
 
     def _filtered(self, text: str, case: _Case) -> tuple[str, int]:
         """What the filters leave, and its bytes."""

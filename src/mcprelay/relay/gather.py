@@ -43,7 +43,7 @@ def gather(content: Iterable[Any], structured: Any, *, limits: Limits) -> Gather
         ResultTooLarge: A limit is exceeded. Nothing was copied.
     """
     gathered = Gathered([], [])
-    blocks = tuple(content)
+    blocks = content if type(content) is tuple else tuple(content)
     if len(blocks) > limits.result_blocks:
         raise ResultTooLarge("result_blocks", allowed=limits.result_blocks, actual=len(blocks))
     for block in blocks:
@@ -51,10 +51,10 @@ def gather(content: Iterable[Any], structured: Any, *, limits: Limits) -> Gather
             gathered.texts.append(block.text)
         else:
             _take(block, gathered, limits)
-    needles = _needles(gathered.media)
+    needles = _needles(gathered.media) if gathered.media else []
     if needles:
         _elide(gathered, needles, limits)
-    if structured is not UNSET:
+    if structured is not UNSET and structured not in gathered.texts:
         _structured(structured, gathered, needles, limits)
     fits(gathered.texts, limits.result_bytes)
     return gathered
@@ -67,7 +67,8 @@ def fits(texts: Iterable[str], allowed: int) -> None:
         ResultTooLarge: They are not; the error has their size.
     """
     texts = tuple(texts)
-    if sum(map(len, texts)) * _WIDEST <= allowed:
+    characters = len(texts[0]) if len(texts) == 1 else sum(map(len, texts))
+    if characters * _WIDEST <= allowed:
         return
     actual = sum(map(size, texts))
     if actual > allowed:

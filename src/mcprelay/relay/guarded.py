@@ -7,7 +7,7 @@ cleaned, and whatever it answers goes through the funnel. Adapters take nothing 
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, NoReturn, final
 
 from mcprelay.client.outcome import Refused
@@ -20,9 +20,10 @@ from mcprelay.relay.gate import Call, Gate, admit
 from mcprelay.types import ToolResult
 
 if TYPE_CHECKING:
+    from mcprelay.client.outcome import Succeeded
     from mcprelay.relay.budget import Ledger
     from mcprelay.relay.frame import Framed, Funnel
-    from mcprelay.relay.post import Post
+    from mcprelay.relay.post import Post, Standing
     from mcprelay.relay.selection import Candidate
     from mcprelay.relay.station import Station
 
@@ -43,7 +44,18 @@ class GuardedTool:
         digest: Of its definition.
     """
 
-    __slots__ = ("_candidate", "_funnel", "_gate", "_post", "description", "digest", "input_schema", "name", "tool")
+    __slots__ = (
+        "_candidate",
+        "_funnel",
+        "_gate",
+        "_post",
+        "_standing",
+        "description",
+        "digest",
+        "input_schema",
+        "name",
+        "tool",
+    )
 
     def __init__(
         self, maker: object, *, name: str, candidate: Candidate, post: Post, funnel: Funnel, gate: Gate | None
@@ -60,6 +72,7 @@ class GuardedTool:
         self._post = post
         self._funnel = funnel
         self._gate = gate
+        self._standing: Standing | None = None
 
     def __init_subclass__(cls) -> NoReturn:
         raise TypeError("GuardedTool has no subclasses: its type is the proof that a Relay made it")
@@ -102,23 +115,27 @@ class GuardedTool:
         """
         began = time.monotonic()
         self._post.require(self.tool)
-        framed = await self._answered(arguments)
+        ready = await self._ready(arguments)
+        if isinstance(ready, tuple):
+            station, final = ready
+            try:  # here and not one level below: each level is gone through again whenever the call waits
+                outcome = await station.call(self.tool, final)
+            except Exception as error:  # noqa: BLE001 - whatever it is, the model gets a sentence and the program its log
+                framed = self._failed(error)
+            else:
+                framed = self._shown(outcome)
+        else:
+            framed = ready
         if audit.wanted():
-            audit.record(
-                "call",
-                server=self.server,
-                tool=self.tool,
-                verdict=framed.withheld or ("failed" if framed.failed else "shown"),
-                principal=self._post.principal,
-                digest=self.digest,
-                size=framed.size,
-                milliseconds=int((time.monotonic() - began) * 1000),
-            )
+            self._record(framed, began)
         return framed
 
-    async def _answered(self, arguments: Mapping[str, Any] | str | None) -> Framed:
+    async def _ready(self, arguments: Mapping[str, Any] | str | None) -> Framed | tuple[Station, dict[str, Any]]:
+        """Where the call goes and with which arguments; or, if it is not made, what is said instead."""
         try:
-            station = await self._still()
+            standing = self._standing
+            if standing is None or not self._post.stands(standing):
+                standing = await self._looked()
             final = read(arguments)
             if self._gate is not None:
                 final = own(final)
@@ -127,19 +144,9 @@ class GuardedTool:
                     return denied
                 # A person may have taken longer than a token lasts, or than a server takes to change a definition.
                 self._post.require(self.tool)
-                station = await self._still()
-        except DefinitionRefused as refused:
-            return self._funnel.refusal(
-                "The server of this tool has changed it, so this application has withdrawn it. Go on without it.",
-                code=refused.code,
-                cause=refused,
-            )
-        except Unreadable as unreadable:
-            return self._funnel.refusal(str(unreadable), code="arguments")
-        except RelayError as error:
-            if isinstance(error, ConfigurationError) or error.code in _RAISED:
-                raise
-            return self._funnel.failure(_cause(error), tool=self.name, cause=error)
+                standing = await self._looked()
+        except (RelayError, Unreadable) as error:
+            return self._refused(error)
         wrong = self._candidate.reading.validator.check(final)
         if wrong:
             return self._funnel.complaint(
@@ -147,11 +154,33 @@ class GuardedTool:
                 "\n".join(violation.message for violation in wrong),
                 tool=self.name,
             )
-        return await self._sent(final, station)
+        return standing.station, final
 
-    def _still(self) -> Awaitable[Station]:
-        """Where to call, if the tool is still what was offered; see `Post.still`."""
-        return self._post.still(self._candidate.definition, pinned=self._candidate.pinned)
+    async def _looked(self) -> Standing:
+        """Look whether the tool is still what was offered; see `Post.still`."""
+        candidate = self._candidate
+        self._standing = standing = await self._post.still(
+            candidate.definition, pinned=candidate.pinned, before=self._standing
+        )
+        return standing
+
+    def _refused(self, error: RelayError | Unreadable) -> Framed:
+        """What the model is told of a call that is not made.
+
+        Raises:
+            RelayError: It is for the program: a setting, the declaration or the lock is wrong.
+        """
+        if isinstance(error, Unreadable):
+            return self._funnel.refusal(str(error), code="arguments")
+        if isinstance(error, DefinitionRefused):
+            return self._funnel.refusal(
+                "The server of this tool has changed it, so this application has withdrawn it. Go on without it.",
+                code=error.code,
+                cause=error,
+            )
+        if isinstance(error, ConfigurationError) or error.code in _RAISED:
+            raise error
+        return self._funnel.failure(_cause(error), tool=self.name, cause=error)
 
     async def _denied(self, final: dict[str, Any], gate: Gate) -> Framed | None:
         """What the model is told if the gate does not let the call pass."""
@@ -169,18 +198,30 @@ class GuardedTool:
             return self._funnel.failure(denied, tool=self.name)
         return None
 
-    async def _sent(self, final: dict[str, Any], station: Station) -> Framed:
-        narrower = self._candidate.reading.narrower
-        try:
-            outcome = await station.call(self.tool, final)
-        except ConfigurationError:  # the client's own: a model's value that no message or header can carry
-            return self._funnel.refusal("The arguments cannot be sent as they are. Nothing was sent.", code="arguments")
-        except Exception as error:  # noqa: BLE001 - whatever it is, the model gets a sentence and the program its log
-            return self._funnel.failure(error, tool=self.name, narrower=narrower)
+    def _shown(self, outcome: Succeeded[Any] | Refused) -> Framed:
+        """What the server answered, through the funnel."""
         content: Any = outcome.content  # an `Unknown` block becomes a note
-        failed = type(outcome) is Refused
-        answer = ToolResult(content=content, structured_content=outcome.structured, is_error=failed)
-        return self._funnel.result(answer, tool=self.name, narrower=narrower)
+        answer = ToolResult(content=content, structured_content=outcome.structured, is_error=type(outcome) is Refused)
+        return self._funnel.result(answer, tool=self.name, narrower=self._candidate.reading.narrower)
+
+    def _failed(self, error: Exception) -> Framed:
+        """What is said of a call that has no result."""
+        if isinstance(error, ConfigurationError):  # the client's own: a value that no message or header can carry
+            return self._funnel.refusal("The arguments cannot be sent as they are. Nothing was sent.", code="arguments")
+        return self._funnel.failure(error, tool=self.name, narrower=self._candidate.reading.narrower)
+
+    def _record(self, framed: Framed, began: float) -> None:
+        """Leave a record of a call."""
+        audit.record(
+            "call",
+            server=self.server,
+            tool=self.tool,
+            verdict=framed.withheld or ("failed" if framed.failed else "shown"),
+            principal=self._post.principal,
+            digest=self.digest,
+            size=framed.size,
+            milliseconds=int((time.monotonic() - began) * 1000),
+        )
 
     def same_as(self, other: GuardedTool) -> bool:
         """Whether a call of one is a call of the other."""

@@ -18,7 +18,9 @@ class LockFile:
     def __init__(self, source: str | os.PathLike[str] | lock.Lock | None) -> None:
         self._lock = source if isinstance(source, lock.Lock) else lock.Lock()
         self._path = None if source is None or isinstance(source, lock.Lock) else os.fspath(source)
-        self._seen: tuple[int, int, int] | None = None
+        self._asked = b"" if self._path is None else os.fsencode(self._path)
+        self._read = False
+        self._written = self._size = self._number = -1
 
     def now(self) -> lock.Lock:
         """The lock. The file is read again where it was written since. One that was never there is empty.
@@ -29,13 +31,13 @@ class LockFile:
         if self._path is None:
             return self._lock
         try:
-            found = os.stat(self._path)  # noqa: PTH116 - asked before every call, and a path object doubles the price
-            seen = (found.st_mtime_ns, found.st_size, found.st_ino)
-            if seen != self._seen:
+            found = os.stat(self._asked)  # noqa: PTH116 - asked before every call, and a path object doubles the price
+            if found.st_mtime_ns != self._written or found.st_size != self._size or found.st_ino != self._number:
                 self._lock = lock.read(self._path)
-                self._seen = seen
+                self._written, self._size, self._number = found.st_mtime_ns, found.st_size, found.st_ino
+                self._read = True
         except FileNotFoundError:
-            if self._seen is not None:
+            if self._read:
                 raise LockUnreadable(
                     f"{self._path}: it was here and is gone, so nothing says what was reviewed, and no tool is offered"
                     " or called. Restore it; or start the application anew, if it is to go on without one"

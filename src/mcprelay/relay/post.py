@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcprelay.relay.errors import DefinitionRefused, NotTrusted
 from mcprelay.relay.pins import define
@@ -22,6 +22,14 @@ if TYPE_CHECKING:
     from mcprelay.relay.settings import Secret, ServerSettings, TokenSource
     from mcprelay.relay.station import Station
     from mcprelay.relay.stations import Stations
+
+
+class Standing(NamedTuple):
+    """By which lock and which list a tool was found to be what was reviewed and offered, and where it is called."""
+
+    station: Station
+    lock: Lock
+    listed: Listed
 
 
 class Post:
@@ -53,8 +61,6 @@ class Post:
         self._token = token
         self._funnels = funnels
         self._station: Station | None = None
-        self._passed: dict[tuple[str, Pinned], tuple[Lock, Listed]] = {}
-        """By the digest of a definition and whether it was pinned: the lock and the list by which that was still so."""
 
     def calls_like(self, other: Post) -> bool:
         """Whether a call from here and one from there are the same call."""
@@ -74,8 +80,9 @@ class Post:
             SettingWrong: The relay is closed.
         """
         name, trust = self.settings.name, self.settings.allow
-        self._stations.require_open(name)
-        if not trust.allows(tool):
+        if self._stations.closed:
+            self._stations.require_open(name)
+        if not trust.everything and not trust.allows(tool):
             trust.require(name)
             raise NotTrusted(f"allow of the server {name!r} does not name {legible(tool)}", server=name)
 
@@ -89,31 +96,37 @@ class Post:
             self._station = station
         return station
 
-    async def still(self, offered: Definition, *, pinned: Pinned) -> Station:
-        """See that a definition is still what was reviewed and what was offered, and give the station.
+    def stands(self, before: Standing) -> bool:
+        """Whether neither the lock nor the list is another one than when a tool was found to be still the same.
+
+        Raises:
+            LockUnreadable: The lock file cannot be read any more.
+        """
+        station, lock, listed = before
+        return self._station is station and not station.closed and station.recent is listed and self._lock.now() is lock
+
+    async def still(self, offered: Definition, *, pinned: Pinned, before: Standing | None) -> Standing:
+        """See that a definition is still what was reviewed and what was offered.
 
         Args:
             pinned: Whether it was pinned when it was offered. Then it has to be still: a lock file that has lost the
                 section of its server says less than it did.
+            before: What was found the last time. What still stands of it is not looked at again.
 
         Raises:
             DefinitionRefused: It is not, or the server has it no more.
             RelayError: The list had to be asked for again, and could not be had.
         """
-        station = self._station
-        if station is None or station.closed:
-            station = await self.station()
+        station = await self.station()
         recent = station.recent or await station.listed()
-        lock = self._lock.now()
-        passed = self._passed.get((offered.digest, pinned))
-        if passed is not None and passed[0] is lock and passed[1] is recent:
-            return station  # neither the lock nor the list is another one than when it was found to be so
-        section = lock.section(self.settings.name)
+        found = Standing(station, self._lock.now(), recent)
+        if before is not None and before.lock is found.lock and before.listed is recent:
+            return found
+        section = found.lock.section(self.settings.name)
         now = pin(offered, settings=self.settings, section=section, revision=recent.revision)
         if now == "new" or (now == "unpinned" and pinned == "pinned"):
             raise DefinitionRefused("it is not in the lock file any more", server=self.settings.name)
         for name, raw in recent.tools:
             if name == offered.name and define(raw).digest == offered.digest:
-                self._passed[offered.digest, pinned] = (lock, recent)
-                return station
+                return found
         raise DefinitionRefused("the server offers another definition now, or none", server=self.settings.name)

@@ -243,7 +243,7 @@ class Station:
         Raises:
             CallFailed: There is none.
         """
-        deadline = self._deadline()
+        deadline = asyncio.get_running_loop().time() + self.settings.timeout
         if not self._turns.take():  # without the price of a timeout where one is free
             await self._turn(deadline)
         try:
@@ -378,6 +378,7 @@ def _client(
         on_elicit=elicit,
         on_sample=sample,
         on_log=on_log,
+        log_level="unasked",  # nobody reads them here, and asking for them costs every call
         cache=cache,
         check_output=False,  # the output schema is outside of the pin
         request_timeout=settings.timeout,
