@@ -5,11 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from msgspec import Raw, UnsetType
+from msgspec import UNSET, Raw, UnsetType
 
 from mcprelay.client import failure, handshake
 from mcprelay.client.link import ACKNOWLEDGED
-from mcprelay.client.listening import LISTEN, Listening, is_end, misacknowledged, unacknowledged, untold
+from mcprelay.client.listening import (
+    LISTEN,
+    Listening,
+    ResourceUpdated,
+    acknowledgement,
+    event_of,
+    is_end,
+    misacknowledged,
+    unacknowledged,
+    untold,
+)
 from mcprelay.client.progress import logger
 from mcprelay.errors import CallFailed, RemoteError, told
 from mcprelay.revisions import Era
@@ -61,25 +71,31 @@ class Ear:
         call.patient = False
         agreed = False
 
-        def noticed(method: str, params: Raw | UnsetType) -> None:
+        def acknowledged(params: Raw | UnsetType) -> None:
             nonlocal agreed
-            if is_end(method):
-                link.finish(call)
+            if agreed:
+                link.peer.dropped += 1
                 return
             try:
-                honored = listening.notice(method, params)
+                honored = acknowledgement(params)
             except ValueError as error:
-                if method != ACKNOWLEDGED or agreed:
-                    raise
                 listening.fail(misacknowledged(call, error, params))
                 return
-            if honored is not None:
-                agreed = True
-                call.deadline = None
-                if call.pending is not None:
-                    link.peer.extend(call.pending, None)
-                listening.promised(honored)
-                listening.agreed()
+            agreed = True
+            call.deadline = None
+            if call.pending is not None:
+                link.peer.extend(call.pending, None)
+            listening.promised(honored)
+            listening.agreed()
+
+        def noticed(method: str, params: Raw | UnsetType) -> None:
+            if is_end(method):
+                link.finish(call)
+            elif method == ACKNOWLEDGED:
+                acknowledged(params)
+            elif not listening.told(event_of(method, params)):
+                link.peer.dropped += 1
+                logger.debug("%s came on a subscription that did not ask for it", method)
 
         call.notice = noticed
         try:
@@ -95,13 +111,17 @@ class Ear:
 
     def heard(self, method: str, uri: str | None) -> None:
         """A notice of the session. The update of a resource is for those who asked for it, as far as that is told."""
-        named = [listening for listening in self._in_session if uri is not None and listening.names(uri)]
-        for listening in named or list(self._in_session):
-            params = Raw(_encode({"uri": uri})) if uri is not None else Raw(b"{}")
-            try:
-                listening.notice(method, params)
-            except ValueError:
-                logger.debug("%s is malformed", method)
+        if not self._in_session:
+            return
+        try:
+            event = event_of(method, Raw(_encode({"uri": uri})) if uri is not None else UNSET)
+        except ValueError:
+            logger.debug("%s is malformed", method)
+            return
+        if event is not None:
+            named = [one for one in self._in_session if isinstance(event, ResourceUpdated) and one.names(event.uri)]
+            for listening in named or list(self._in_session):
+                listening.overheard(event)
 
     async def _by_session(self, listening: Listening, link: Link) -> None:
         """Serve a listening in a session and, when it was lost, in the one after it."""

@@ -15,9 +15,10 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from mcprelay.client import failure
-from mcprelay.client.link import ACKNOWLEDGED, CANCELLED, UPDATED
+from mcprelay.client.link import CANCELLED, UPDATED
 from mcprelay.errors import CallFailed, CallLimitExceeded, ConfigurationError, Evidence, LocalFault, RemoteError
 from mcprelay.types import SubscriptionFilter
+from mcprelay.wire import percent
 from mcprelay.wire.jsonrpc import METHOD_NOT_FOUND
 from mcprelay.wire.params import AcknowledgedParams
 
@@ -90,6 +91,7 @@ class Listening:
         self.wanted = wanted
         self.honored = SubscriptionFilter()
         self._hears = SubscriptionFilter()
+        self._named_uris: tuple[str, ...] = ()
         self.ended = False
         self._begin = begin
         self._most = pending_events
@@ -195,6 +197,7 @@ class Listening:
             besides: What it may tell without having promised it.
         """
         self.honored = self._hears = _both(self.wanted, honored)
+        self._named_uris = tuple(map(_plain, self.honored.resource_subscriptions))
         if besides is not None:
             self._hears = _either(self.honored, _both(self.wanted, besides))
 
@@ -230,18 +233,21 @@ class Listening:
         if self._wake is not None and not self._wake.done():
             self._wake.set_result(None)
 
-    def notice(self, method: str, params: Raw | UnsetType) -> SubscriptionFilter | None:
-        """Take a notice of this subscription; an acknowledgement gives what is honored.
+    def told(self, event: Event | None) -> bool:
+        """Tell an event that came on a subscription, and say whether it belongs there: servers send no others."""
+        if (
+            event is None
+            or not self._wants(event)
+            or (isinstance(event, ResourceUpdated) and not self.names(event.uri))
+        ):
+            return False
+        self.put(event)
+        return True
 
-        Raises:
-            ValueError: It is malformed.
-        """
-        if method == ACKNOWLEDGED:
-            return _decode_acknowledged(b"{}" if params is UNSET else params).notifications
-        event = event_of(method, params)
-        if event is not None and self._wants(event):
+    def overheard(self, event: Event) -> None:
+        """Tell an event of a session, in which nothing says who asked for it."""
+        if self._wants(event):
             self.put(event)
-        return None
 
     def _wants(self, event: Event) -> bool:
         hears = self._hears
@@ -254,8 +260,29 @@ class Listening:
         return bool(hears.resource_subscriptions)
 
     def names(self, uri: str) -> bool:
-        """Whether it asked for the updates of this resource, or of one that it lies below."""
-        return any(uri == one or uri.startswith(one.rstrip("/") + "/") for one in self.honored.resource_subscriptions)
+        """Whether it asked for the updates of this resource, or of one that it lies below (`uri` of the schema)."""
+        told = _plain(uri)
+        return any(
+            told == asked or told.startswith((f"{asked}/", f"{asked}?", f"{asked}#")) for asked in self._named_uris
+        )
+
+
+def _plain(uri: str) -> str:
+    """A URI in a spelling that does not depend on whose it is (RFC 3986 section 6.2.2)."""
+    scheme, _, rest = uri.partition(":")
+    if rest.startswith("//"):
+        authority, slash, path = rest[2:].partition("/")
+        rest = f"//{authority.lower()}{slash}{path}"
+    return f"{scheme.lower()}:{percent.decode(rest) or rest}".rstrip("/")
+
+
+def acknowledgement(params: Raw | UnsetType) -> SubscriptionFilter:
+    """What a server agrees to tell.
+
+    Raises:
+        ValueError: It is malformed.
+    """
+    return _decode_acknowledged(b"{}" if params is UNSET else params).notifications
 
 
 def event_of(method: str, params: Raw | UnsetType) -> Event | None:
@@ -282,11 +309,12 @@ def _everything(honored: SubscriptionFilter) -> list[Event]:
 
 def _both(wanted: SubscriptionFilter, honored: SubscriptionFilter) -> SubscriptionFilter:
     """What was asked for and is agreed to. More than that was not asked for; URIs are spelled as the server does."""
+    uris = {_plain(uri) for uri in wanted.resource_subscriptions}
     return SubscriptionFilter(
         tools_list_changed=wanted.tools_list_changed and honored.tools_list_changed,
         prompts_list_changed=wanted.prompts_list_changed and honored.prompts_list_changed,
         resources_list_changed=wanted.resources_list_changed and honored.resources_list_changed,
-        resource_subscriptions=honored.resource_subscriptions if wanted.resource_subscriptions else (),
+        resource_subscriptions=tuple(uri for uri in honored.resource_subscriptions if _plain(uri) in uris),
     )
 
 
