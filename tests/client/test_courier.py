@@ -156,10 +156,23 @@ async def test_the_http_client_can_be_the_users_own_who_closes_it():
 
 async def test_the_body_of_an_error_is_kept_as_far_as_it_helps():
     async def respond(exchange):
-        await exchange.reply(500, b"x" * 100_000)
+        await exchange.reply(500, b"the disk of shard 7 is full\n" + b"x" * 100_000)
+
+    async with ScriptedHttp(respond) as http, fresh(http.url) as client:
+        with pytest.raises(HttpError, match="the disk of shard 7 is full") as caught:
+            await client.call_tool("x")
+        assert caught.value.body.startswith("the disk of shard 7 is full\nxxx")
+        assert len(caught.value.body) == 1024
+        assert len(str(caught.value)) < 500
+
+
+async def test_the_body_of_an_error_that_breaks_off_is_kept_as_far_as_it_came():
+    async def respond(exchange):
+        await exchange.head(500, {"content-type": "text/plain", "content-length": "100"})
+        await exchange.raw(b"the disk of sh")
+        exchange.cut()
 
     async with ScriptedHttp(respond) as http, fresh(http.url) as client:
         with pytest.raises(HttpError) as caught:
             await client.call_tool("x")
-        assert len(caught.value.body) <= 1024
-        assert len(str(caught.value)) < 400
+        assert (caught.value.status, caught.value.body) == (500, "the disk of sh")

@@ -1,6 +1,7 @@
 """Requests to one HTTP server with whatever they must carry: the user's headers and the credentials.
 
-Knows the loop in which a refused token is renewed and the request repeated. Does not know what a body means.
+Knows the loop in which a refused token is renewed and the request repeated, and that nothing has left as long as what
+goes with a request is not there. Does not know what a body means.
 """
 
 from __future__ import annotations
@@ -13,11 +14,19 @@ from msgspec import UNSET, Struct
 from mcprelay.client import failure
 from mcprelay.client.misuse import variables
 from mcprelay.core.dialer import error_in, field_fault
-from mcprelay.errors import ConfigurationError, ConnectionLost, Evidence, LimitExceeded, MCPRelayError, NotSent
+from mcprelay.errors import (
+    AuthorizationRequired,
+    ConfigurationError,
+    ConnectionLost,
+    Evidence,
+    LimitExceeded,
+    MCPRelayError,
+    NotSent,
+)
 from mcprelay.ports import Request
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
 
     from mcprelay.auth import Credentials
     from mcprelay.client.call import Call
@@ -99,14 +108,16 @@ class Courier:
             CallFailed: There is no complete reply. `request.evidence` is right.
         """
         request.headers += self._fixed
+        request.evidence = Evidence.NOT_SENT
         if self._fields is not None:
-            request.headers += await self._asked()
+            request.headers += await _made(self._asked(), f"headers ({_name(self._fields)})", call)
         attempt = 0
         headers = request.headers
         credentials = self._credentials
         while True:
             if credentials is not None:
-                request.headers = [*headers, *await credentials.headers(request)]
+                request.headers = [*headers, *await _made(credentials.headers(request), "auth", call)]
+            request.evidence = Evidence.MAYBE_SENT  # the sender knows better, and says so
             try:
                 async with self.sender.send(request) as reply:
                     status = reply.status
@@ -123,8 +134,13 @@ class Courier:
             if credentials is None or status not in (401, 403):
                 return refusal
             attempt += 1
-            if not await self._challenged(credentials, request, refusal, attempt, patience):
+            request.evidence = Evidence.ANSWERED
+            if call is not None:
+                call.refused = True  # who is not let in gets nothing carried out
+            challenged = self._challenged(credentials, request, refusal, attempt, patience)
+            if not await _made(challenged, "auth", call):
                 return refusal
+            request.evidence = Evidence.NOT_SENT
 
     async def shown(self, url: str) -> list[tuple[str, str]]:
         """The user's headers and the credentials, as a request would get them now.
@@ -161,7 +177,38 @@ class Courier:
     async def _asked(self) -> list[tuple[str, str]]:
         assert self._fields is not None, "called only where there are such headers"  # noqa: S101
         fields: Any = self._fields()
-        return checked(await fields if inspect.isawaitable(fields) else fields)
+        headers = checked(await fields if inspect.isawaitable(fields) else fields)
+        if self._credentials is not None:
+            check_alone(name for name, _ in headers)
+        return headers
+
+
+async def _made(making: Awaitable[_T], of: str, call: Call | None) -> _T:
+    """What a function of the user's gives for a request that waits for it.
+
+    Raises:
+        ConnectFailed: It raised something of its own, or a failure of another call, which says nothing of this one.
+    """
+    try:
+        return await making
+    except (ConfigurationError, AuthorizationRequired):
+        raise
+    except Exception as error:
+        raise failure.unconnected(call, f"{of} raised {error!r}") from error
+
+
+def _name(function: object) -> str:
+    return str(getattr(function, "__qualname__", type(function).__name__))
+
+
+def check_alone(names: Iterable[str]) -> None:
+    """See that the user's headers leave it to the credentials to say who the client is.
+
+    Raises:
+        ConfigurationError: One of them says it, too.
+    """
+    if any(name.lower() == "authorization" for name in names):
+        raise ConfigurationError("headers: 'Authorization' is what auth= sets: give one of them")
 
 
 def _failed(call: Call | None, request: Request, error: Exception) -> Exception:
@@ -179,10 +226,15 @@ def _failed(call: Call | None, request: Request, error: Exception) -> Exception:
 
 
 async def _refusal(reply: Reply) -> Refusal:
+    """A refusal with the beginning of its body; the status alone says enough where that breaks off."""
+    body = b""
     try:
-        body = await reply.read(REFUSAL_BYTES)
+        async for chunk in reply.chunks():
+            body += chunk
+            if len(body) >= REFUSAL_BYTES:
+                break
     except (LimitExceeded, ConnectionLost):
-        body = b""  # the status alone says enough
+        pass
     envelope = error_in(body) if body else None
     error: Any = None if envelope is None else envelope.error
     return Refusal(reply.status, reply.headers, body, error, envelope is not None and envelope.id is UNSET)

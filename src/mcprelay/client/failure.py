@@ -108,7 +108,7 @@ def note_sent(error: CallFailed, *, before: bool) -> None:
     """Say that an earlier round or attempt had sent the call, although the last one sent nothing."""
     if before and error.evidence is Evidence.NOT_SENT:
         error.evidence = Evidence.MAYBE_SENT
-        reason = str(error).removesuffix(f"; {_ADVICE[Evidence.NOT_SENT]}")
+        reason = str(error).removesuffix(f"; {_ADVICE[Evidence.NOT_SENT]}").removesuffix(".")
         sent = f"nothing was sent this time, but it had been sent before, and {_ADVICE[Evidence.MAYBE_SENT]}"
         error.args = (f"{reason}; {sent}",)
 

@@ -48,11 +48,8 @@ async def climb(web: Web, call: Call) -> Raw:
     try:
         answer = await _patiently(web, call, modern)
     except _Learned:
-        try:
-            return await web.call(call)
-        except CallFailed as error:
-            failure.note_sent(error, before=True)
-            raise
+        call.begun = True
+        return await web.call(call)
     if isinstance(answer, Raw):
         # An older server without sessions may answer all the same. Its result counts as complete (schema, "Result"),
         # but says nothing of what the server speaks, so the next call finds out anew.
@@ -163,8 +160,13 @@ async def _judge(
         if step.step is Step.SPEAK or (step.step is Step.REPEAT and not again):
             handshake.speak(web, step.revision or sent)
             raise web.failed(call, refusal)
+    call.refused = again
     if step.step is Step.REPEAT and step.revision is not None:
-        return await _repeat(web, call, step.revision)
+        answer = await web.post(call, step.revision)
+        if isinstance(answer, Raw):
+            handshake.speak(web, step.revision)
+            return answer
+        return await _judge(web, call, step.revision, answer, repeated=True)
     if step.step is Step.HANDSHAKE and step.revision is not None:
         return await _fall_back(web, call, step.revision, refusal, due, again=again)
     if step.step is Step.UNSUPPORTED and again:
@@ -172,20 +174,6 @@ async def _judge(
     if refusal.error is not None and refusal.status >= 300 and probe.is_modern(refusal.error, refusal.status):
         handshake.speak(web, sent)
     raise web.failed(call, refusal)
-
-
-async def _repeat(web: Web, call: Call, revision: Revision) -> Raw:
-    """The call in a revision that the server names, after it refused another one."""
-    call.refused = True
-    try:
-        answer = await web.post(call, revision)
-    except CallFailed as error:
-        failure.note_refused(error)
-        raise
-    if isinstance(answer, Raw):
-        handshake.speak(web, revision)
-        return answer
-    return await _judge(web, call, revision, answer, repeated=True)
 
 
 def _read(web: Web, call: Call, sent: Revision, refusal: Refusal, *, repeated: bool) -> Next:
@@ -221,21 +209,10 @@ async def _fall_back(web: Web, call: Call, legacy: Revision, refusal: Refusal, d
         wanting = isinstance(error, HttpError) and error.status in (401, 403)
         if not again or (isinstance(error, (RemoteError, HttpError)) and not wanting):
             raise web.failed(call, refusal, hint=f" (and no handshake: {error})") from error
-        failure.note_refused(error)
         raise
     if not again:
         raise web.failed(call, refusal)
-    return await _once_more(web, call)
-
-
-async def _once_more(web: Web, call: Call) -> Raw:
-    """The call in the way that the server speaks, after it refused another one."""
-    call.refused = True
-    try:
-        return await web.call(call)
-    except CallFailed as error:
-        failure.note_refused(error)
-        raise
+    return await web.call(call)
 
 
 async def _after_handshake(web: Web, call: Call, legacy: Revision) -> Raw:

@@ -55,8 +55,6 @@ class Retry(Struct, frozen=True, kw_only=True):
         """Whether the call may be sent again after this failure."""
         if isinstance(error, (HttpError, RemoteError)) and error.status is not None:
             return error.status in self.statuses
-        if isinstance(error, ConnectFailed) and error.evidence is Evidence.ANSWERED:
-            return True  # refused unseen, and then there was no connection to send it again over
         if error.evidence is Evidence.NOT_SENT:
             return isinstance(error, (ConnectFailed, ConnectionLost))
         harmless = idempotent or self.idempotent

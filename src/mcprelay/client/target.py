@@ -89,9 +89,7 @@ class Address:
         self._auth = auth
         self.public = not callable(fields)  # a function may name another tenant each time
         if not callable(fields):
-            _check_fields(fields)
-            if auth is not None and any(name.lower() == "authorization" for name in fields or ()):
-                raise ConfigurationError("headers: 'Authorization' is what auth= sets: give one of them")
+            _check_fields(fields, auth)
         self._fields = fields
         self._network = network
         if not network.allow_plaintext and not _is_safe(url):
@@ -305,11 +303,13 @@ def _is_safe(url: str) -> bool:
     return parts.scheme == "https" or is_loopback(parts.hostname or "")
 
 
-def _check_fields(fields: Mapping[str, str] | None) -> None:
+def _check_fields(fields: Mapping[str, str] | None, auth: Auth | None) -> None:
     if fields is not None:
-        from mcprelay.client.courier import checked
+        from mcprelay.client.courier import check_alone, checked
 
         checked(fields)
+        if auth is not None:
+            check_alone(fields)
 
 
 def _secret(fields: Fields | None) -> str | None:

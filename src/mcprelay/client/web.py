@@ -98,11 +98,7 @@ class Web(Link):
             raise self.failed(call, answer)
         self.lose(session)
         call.refused = True  # a server that does not know the session carries nothing out in it
-        try:
-            return await self._called(call, repeated=True)
-        except CallFailed as error:
-            failure.note_refused(error)
-            raise
+        return await self._called(call, repeated=True)
 
     def lose(self, session: str) -> None:
         """The server does not know this session any more. Whoever lost it later than others finds the next one."""
