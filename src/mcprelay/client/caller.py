@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _encode = msgspec.json.Encoder().encode
+_BAD_REQUEST = 400
 _STATE_PAUSE = 0.05
 _STATE_PAUSE_MOST = 1.0
 
@@ -130,24 +131,23 @@ class Caller:
         Raises:
             CallFailed: There is none.
         """
-        retry = call.retry
         attempt = 1
-        sent = call.first is not None  # in an earlier round, or in an attempt whose answer never came
-        while True:
-            try:
-                link = await self.connection.link(call)
-                return await link.call(call)
-            except CallFailed as error:
-                if retry is None or attempt >= retry.attempts or not retry.allows(error, idempotent=call.idempotent):
-                    failure.note_sent(error, before=sent)
-                    raise
-                wait = retry.wait(attempt, error)
-                if call.deadline is not None and asyncio.get_running_loop().time() + wait >= call.deadline:
-                    failure.note_sent(error, before=sent)
-                    raise
-                sent = sent or error.evidence is Evidence.MAYBE_SENT
-            attempt += 1
-            await asyncio.sleep(wait)
+        try:
+            while True:
+                try:
+                    link = await self.connection.link(call)
+                    return await link.call(call)
+                except CallFailed as error:
+                    wait = _wait(call, attempt, error)
+                    if wait is None:
+                        failure.note_earlier(error, call)
+                        raise
+                    call.rest(error.evidence, refused=error.evidence is Evidence.ANSWERED)
+                attempt += 1
+                await asyncio.sleep(wait)
+        except asyncio.CancelledError as error:
+            failure.note_cancelled(error, call)
+            raise
 
     async def converse(
         self,
@@ -175,6 +175,7 @@ class Caller:
                 try:
                     result = await link.call(call)
                 except CallFailed as error:
+                    failure.note_earlier(error, call)
                     result = await self._mended(call, error, mend)
             else:
                 result = await self._sent(call, mend)
@@ -183,12 +184,14 @@ class Caller:
             except ValueError as error:
                 raise self._unreadable(call, result, error) from error
             if type(answer) is Asked:
-                return await self._rounds(call, answer, read, mend)
-        except BaseException:
+                answer, call = await self._rounds(call, answer, read, mend)
+            if call.on_progress is not None or call.on_log is not None:
+                await self._heard(call)
+        except BaseException as error:
             _drop(call)
+            if isinstance(error, asyncio.CancelledError):
+                failure.note_cancelled(error, call)
             raise
-        if call.on_progress is not None or call.on_log is not None:
-            await self._heard(call)
         return answer, call
 
     async def _rounds(
@@ -200,6 +203,7 @@ class Caller:
     ) -> tuple[T | Asked, Call]:
         number = 0
         while isinstance(answer, Asked):
+            call.rest(Evidence.ANSWERED)
             self._check(call, answer)
             handlers = self._party.handlers
             if not all(handlers.has(request.method) for request in answer.requests.values()):
@@ -211,7 +215,6 @@ class Caller:
             call = self.again(call, await self._answers(call, answer.requests), answer.state)
             answer = self.read(call, await self._sent(call, mend), read)
             number += 1
-        await self._heard(call)
         return answer, call
 
     async def _pause(self, call: Call, seconds: float) -> None:
@@ -239,7 +242,11 @@ class Caller:
         if mend is None or call.mended or not is_header_mismatch(error):
             raise error
         call.mended = True
-        await mend(call)
+        call.rest(error.evidence, refused=True)
+        try:
+            await mend(call)
+        except CallFailed as failed:
+            raise error from failed  # of this call the refusal is what is known
         return await self.send(call)
 
     def read(self, call: Call, result: Raw, read: Callable[[Raw], T | Asked]) -> T | Asked:
@@ -353,6 +360,16 @@ def _check(on_progress: Any, on_log: Any, log_level: Any, retry: Any) -> None:
     misuse.of_type("retry", retry, Retry)
 
 
+def _wait(call: Call, attempt: int, error: CallFailed) -> float | None:
+    """Seconds until a call that failed is sent again, or None where it is not."""
+    retry = call.retry
+    if retry is None or attempt >= retry.attempts or not retry.allows(error, idempotent=call.idempotent):
+        return None
+    wait = retry.wait(attempt, error)
+    late = call.deadline is not None and asyncio.get_running_loop().time() + wait >= call.deadline
+    return None if late else wait
+
+
 def _left(call: Call) -> float | None:
     """Seconds that a caller's own deadline leaves; a default one begins again with each round."""
     if call.deadline is None or call.patient:
@@ -368,10 +385,10 @@ def _drop(call: Call) -> None:
 
 
 def is_header_mismatch(error: CallFailed) -> bool:
-    """Whether the server says that headers do not mirror the body."""
+    """Whether the server says that headers do not mirror the body, with the status that proves that nothing ran."""
     from mcprelay.core.probe import HEADER_MISMATCH
 
-    return getattr(error, "code", None) == HEADER_MISMATCH
+    return getattr(error, "code", None) == HEADER_MISMATCH and getattr(error, "status", None) == _BAD_REQUEST
 
 
 def _unheard(_: Any) -> None:

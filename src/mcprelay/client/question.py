@@ -27,7 +27,8 @@ _encode = msgspec.json.Encoder().encode
 class InputRequired(Generic[T]):
     """The server needs answers before it goes on. A question may be answered once, or never: nothing waits for it.
 
-    One whose answer failed may be answered again, as far as the failure's evidence allows.
+    One whose answer failed may be answered again, as far as the failure's evidence allows. That is of the call as a
+    whole, which has been sent before: where nothing of the answer left, it says so beside.
 
     Attributes:
         requests: What is asked, by the keys that the answers must have: each a method and its params, untrusted.
@@ -77,7 +78,7 @@ class InputRequired(Generic[T]):
         Raises:
             ConfigurationError: The keys are not those that were asked, an answer does not fit its question, or it was
                 answered already. Nothing was sent.
-            CallFailed: The call failed.
+            CallFailed: The call failed. It was sent before, so its evidence is never `NOT_SENT`.
         """
         missing, unasked = self.requests.keys() - answers.keys(), answers.keys() - self.requests.keys()
         if missing or unasked:
