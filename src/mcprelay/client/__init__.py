@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 
@@ -393,15 +392,15 @@ class Client(Catalogue):
             resources_list_changed=resources,
             resource_subscriptions=misuse.texts("updates", updates),
         )
-        most = int(self.settings.pending_events)
+        most = self.settings.pending_events
         return Listening(wanted, begin=self._ear.listen, pending_events=most, again=reconnect)
 
     # --- inside
 
     def _kept(self) -> Cache:
         if self._cache is None:
-            entries, size = int(self.settings.cache_entries), int(self.settings.cache_bytes)
-            self._cache = Cache(entries=entries, size=size, now=asyncio.get_running_loop().time)
+            entries, size = self.settings.cache_entries, self.settings.cache_bytes
+            self._cache = Cache(entries=entries, size=size, now=self._connection.now)
         return self._cache
 
     def _changed(self, notice: str, uri: str | None) -> None:

@@ -197,11 +197,15 @@ class Line(Link):
             self._idle.set_result(None)
 
     async def _write(self) -> None:
-        while True:
-            while self._outbox:
-                await (self._send_in_turn() if self._send_nowait is None else self._send_with_room())
-            self._idle = self.loop.create_future()
-            await self._idle
+        try:
+            while True:
+                while self._outbox:
+                    await (self._send_in_turn() if self._send_nowait is None else self._send_with_room())
+                self._idle = self.loop.create_future()
+                await self._idle
+        except BaseException as error:  # noqa: BLE001 - a channel may be anybody's, and any failure breaks it
+            self._ending = ending.broken("sending", error)
+            await self._end()
 
     async def _send_with_room(self) -> None:
         """Send what has not been given up by the time that the channel takes it."""
@@ -231,9 +235,6 @@ class Line(Link):
         except CallFailed as error:  # this message alone was refused: the channel goes on
             if pending is not None and self.peer.pending.pop(pending.id, None) is not None:
                 self._fail(pending.slot, error)
-        except BaseException as error:  # noqa: BLE001 - a channel may be anybody's, and any failure breaks it
-            self._ending = ending.broken("sending", error)
-            await self._end()
 
     def _next(self) -> tuple[Pending | None, bytes] | None:
         """The next message that waits. A call that was given up while it waited is passed over, and never leaves."""
