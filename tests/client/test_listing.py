@@ -129,6 +129,62 @@ async def test_a_list_that_never_stands_still_is_given_with_a_warning():
         assert "list_restarts=2" in found.warnings[0]
 
 
+async def told(walk, got, read=None):
+    """Iterate, as somebody does who needs a while for each item."""
+    async for tool in walk:
+        got.append((tool.name, tool.description))
+        if read is not None:
+            await read.wait()
+
+
+async def test_items_that_come_as_they_are_read_come_again_where_a_change_made_others_of_them(caplog):
+    async with connected() as (client, channel):
+        got = []
+        telling = asyncio.ensure_future(told(client.list_tools(), got))
+        channel.reply(await channel.expect("tools/list"), page("same", tool("other"), "gone", cursor="1"))
+        request = await channel.expect("tools/list")
+        channel.notify("notifications/tools/list_changed")
+        channel.reply(request, page("of before"))
+        request = await channel.expect("tools/list")
+        assert "cursor" not in request["params"]
+        channel.reply(request, page("same", tool("other", description="now"), "new"))
+        await telling
+        assert got == [("same", None), ("other", None), ("gone", None), ("other", "now"), ("new", None)]
+        assert "1 that came before are not in it any more" in caplog.text
+        assert [client._toolbox.get(name) is not None for name in ("same", "gone", "of before")] == [True, False, False]
+
+
+async def test_a_change_while_an_item_is_looked_at_begins_the_list_again_too():
+    async with connected() as (client, channel):
+        got, read = [], asyncio.Event()
+        telling = asyncio.ensure_future(told(client.list_tools(), got, read))
+        channel.reply(await channel.expect("tools/list"), page("a", cursor="1"))
+        for _ in range(2):  # the item is there, and then the notice
+            settled = asyncio.ensure_future(client.request("x/settled"))
+            channel.reply(await channel.expect("x/settled"), {})
+            await settled
+            channel.notify("notifications/tools/list_changed")
+        assert got == [("a", None)]
+        read.set()
+        channel.reply(await channel.expect("tools/list"), page("b"))
+        channel.reply(await channel.expect("tools/list"), page("a"))
+        await telling
+        assert got == [("a", None)]
+
+
+async def test_items_of_a_list_that_never_stands_still_come_with_a_warning_in_the_log(caplog):
+    async with connected(list_restarts=1) as (client, channel):
+        got = []
+        telling = asyncio.ensure_future(told(client.list_tools(), got))
+        for _ in range(2):
+            request = await channel.expect("tools/list")
+            channel.notify("notifications/tools/list_changed")
+            channel.reply(request, page("a"))
+        await telling
+        assert got == [("a", None)]
+        assert "list_restarts=1" in caplog.text
+
+
 BAD = [
     {"type": "object", "properties": {"a": {"type": "number", "x-mcp-header": "A"}}},
     {"type": "object", "properties": {"a": {"type": "string", "x-mcp-header": ""}}},
