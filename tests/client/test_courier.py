@@ -1,5 +1,6 @@
 """Headers, credentials and proxies on the way to an HTTP server."""
 
+import asyncio
 import itertools
 import ssl
 
@@ -134,6 +135,21 @@ async def test_a_proxy_that_is_not_there_is_no_connection():
         with pytest.raises(ConnectFailed) as caught:
             await client.call_tool("x")
         assert caught.value.evidence is Evidence.NOT_SENT
+
+
+async def test_a_proxy_that_wants_credentials_for_a_tunnel_is_told_with_the_setting():
+    async def serve(reader, writer):
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 407 Proxy Authentication Required\r\ncontent-length: 0\r\n\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as listening:
+        port = listening.sockets[0].getsockname()[1]
+        async with fresh("https://far.example/mcp", proxy=f"http://127.0.0.1:{port}") as client:
+            with pytest.raises(ConnectFailed, match="HTTP 407: Proxy Authentication Required") as caught:
+                await client.call_tool("x")
+    assert str(caught.value).endswith("it wants credentials: put them into proxy=")
+    assert caught.value.evidence is Evidence.NOT_SENT
 
 
 async def test_tls_is_done_as_the_user_says():

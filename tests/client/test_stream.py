@@ -182,7 +182,21 @@ async def test_an_event_that_is_too_large_is_told_with_the_name_of_the_limit():
         async with fresh(http.url, response_bytes=1000) as client:
             with pytest.raises(CallLimitExceeded, match="response_bytes=1000") as caught:
                 await client.call_tool("x")
-            assert caught.value.evidence is Evidence.ANSWERED
+            assert caught.value.evidence is Evidence.MAYBE_SENT  # what was too large is not known to be the answer
+
+
+async def test_a_notice_that_is_too_large_says_nothing_of_the_work():
+    async def respond(exchange):
+        await exchange.stream()
+        params = {"level": "info", "data": "x" * 2000}
+        await exchange.event({"jsonrpc": "2.0", "method": "notifications/message", "params": params})
+        await exchange.left()
+
+    async with ScriptedHttp(respond) as http, fresh(http.url, response_bytes=1000) as client:
+        with pytest.raises(CallLimitExceeded, match="the answer, or a message before it, is over the limit") as caught:
+            await client.call_tool("x")
+        assert caught.value.evidence is Evidence.MAYBE_SENT
+        assert "repeat it only if that does no harm" in str(caught.value)
 
 
 # --- resumption, in the handshake era

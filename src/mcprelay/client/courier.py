@@ -16,6 +16,7 @@ from mcprelay.client.misuse import variables
 from mcprelay.core.dialer import error_in, field_fault
 from mcprelay.errors import (
     AuthorizationRequired,
+    CallFailed,
     ConfigurationError,
     ConnectionLost,
     Evidence,
@@ -217,7 +218,7 @@ def _failed(call: Call | None, request: Request, error: Exception) -> Exception:
         return failure.unconnected(call, str(error))
     if isinstance(error, ConnectionLost):
         return error if error.method is not None else failure.lost(call, request.evidence, str(error))
-    if isinstance(error, LimitExceeded):
+    if isinstance(error, LimitExceeded) and not isinstance(error, CallFailed):
         return failure.too_long(call, error.limit, error.allowed)
     if isinstance(error, MCPRelayError):
         return error

@@ -90,7 +90,7 @@ def what(call: Call | None) -> str:
 
 def expired(call: Call | None, evidence: Evidence) -> DeadlineExceeded:
     """The deadline passed: which, and how long it was."""
-    bound = None if call is None else call.bound
+    bound = None if call is None or (call.limit is not None and call.deadline == call.limit) else call.bound
     within = "before its deadline" if bound is None else f"within {bound[0]}={bound[1]:.6g} seconds"
     reason = f"{what(call)}: no answer came {within}{_strays(call)}{_advice(call, evidence)}"
     return DeadlineExceeded(reason, evidence=evidence, **known(call))

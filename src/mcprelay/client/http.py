@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import math
 import os
 import socket
 import ssl as tls
@@ -34,6 +35,7 @@ DRAIN_SECONDS = 1.0
 """How long the rest of a stream whose answer is there may take, so that its connection can be used again."""
 _DRAIN_BYTES = 2**16
 _PIECE = 2**16
+_PROXY_AUTH = 407
 _HEAD_BYTES = 2**16
 _URLS = 256
 
@@ -75,8 +77,8 @@ class HttpSender:
     """An HTTP client for one event loop.
 
     Args:
-        connect_timeout: Seconds that a connection, TLS included, may take.
-        connections: How many connections may be open at once.
+        connect_timeout: Seconds that a connection, TLS included, may take; `math.inf` is for ever.
+        connections: How many connections may be open at once; `math.inf` is as many as there are.
         proxy: The URL of an HTTP proxy.
         ssl: How TLS is done: custom authorities, a client certificate. The system's authorities when left out.
         trust_env: Whether the environment's proxies are used.
@@ -86,13 +88,13 @@ class HttpSender:
         self,
         *,
         connect_timeout: float = 10.0,
-        connections: int = 1024,
+        connections: float = 1024,
         proxy: str | None = None,
         ssl: tls.SSLContext | None = None,
         trust_env: bool = False,
     ) -> None:
         self._connect_timeout = connect_timeout
-        self._connections = connections
+        self._connections = 0 if connections == math.inf else int(connections)  # of which zero is aiohttp's no limit
         self._proxy = None if proxy is None else URL(proxy)
         self._ssl = True if ssl is None else ssl
         self._trust_env = trust_env
@@ -123,7 +125,9 @@ class HttpSender:
                 connector=aiohttp.TCPConnector(limit=self._connections, keepalive_timeout=KEEP_ALIVE, ssl=self._ssl),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 auto_decompress=False,
-                timeout=aiohttp.ClientTimeout(total=None, sock_connect=self._connect_timeout),
+                timeout=aiohttp.ClientTimeout(
+                    total=None, sock_connect=None if self._connect_timeout == math.inf else self._connect_timeout
+                ),
                 trust_env=self._trust_env,
                 max_line_size=_HEAD_BYTES,
                 max_field_size=_HEAD_BYTES,
@@ -295,6 +299,9 @@ def _sentence(error: BaseException) -> str:
         return f"cannot connect to {whom}{error.host}:{error.port} ({_reason(error.os_error)}){hint}"
     if isinstance(error, aiohttp.ServerDisconnectedError):
         return "the server closed the connection without an answer"
+    if isinstance(error, aiohttp.ClientHttpProxyError):
+        said = f"the proxy does not connect to the server (HTTP {error.status}: {told(error.message, most=150)})"
+        return f"{said}; it wants credentials: put them into proxy=" if error.status == _PROXY_AUTH else said
     if isinstance(error, aiohttp.ClientResponseError):
         return f"what the server sent is no HTTP ({told(error.message, most=150)})"
     if isinstance(error, aiohttp.ClientPayloadError):

@@ -179,9 +179,10 @@ class Reading:
 
     def _event(self, event: sse.Event | sse.Oversized) -> Raw | Refusal | None:
         if isinstance(event, sse.Oversized):
-            # It may have been the answer, and whoever waits for one that was thrown away would wait for ever.
-            self._call.evidence = Evidence.ANSWERED
-            raise failure.too_long(self._call, "response_bytes", event.limit)
+            # It may have been the answer, and whoever waits for one that was thrown away would wait for ever. It may
+            # as well have been a log message, while the call is still at work.
+            part, sent = "the answer, or a message before it,", Evidence.MAYBE_SENT
+            raise failure.too_long(self._call, "response_bytes", event.limit, evidence=sent, part=part)
         if event.event != "message":
             return None
         return self._message(event.data)
