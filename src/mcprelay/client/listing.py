@@ -185,7 +185,8 @@ class Walk(Generic[T]):
         """Page after page, and all of them again where the list changed meanwhile, as often as that is allowed."""
         most = self._settings.list_restarts
         changed = False
-        for restart in range(most + 1):
+        restart = 0
+        while restart <= most:
             self._begin()
             reading = self._reading()
             async with aclosing(self._walk()) as pages:
@@ -196,6 +197,7 @@ class Walk(Generic[T]):
                     yield items
             if not changed:
                 return
+            restart += 1
         self._warn(f"the list changed while it was read, list_restarts={most} times")
 
     async def _walk(self) -> AsyncGenerator[list[T]]:

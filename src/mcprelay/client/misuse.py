@@ -55,6 +55,23 @@ def seconds(name: str, value: Any) -> float:
     return value
 
 
+def number(name: str, value: Any, *, least: float = 0, most: float = math.inf, whole: bool = False) -> None:
+    """Refuse a number that is none, or not in its bounds. Where it counts something it is whole, or `math.inf`.
+
+    Raises:
+        ConfigurationError: It is.
+    """
+    fits = isinstance(value, (int, float)) and not isinstance(value, bool) and least <= value <= most
+    if fits and not (whole and math.isfinite(value) and value != int(value)):
+        return
+    kind = "a whole number" if whole else "a number"
+    if most == math.inf:
+        kind += " that is not negative" if least == 0 else f" of at least {least:g}"
+    else:
+        kind += f" from {least:g} to {most:g}"
+    raise ConfigurationError(f"{name} is {kind}, and not {told_value(value)}")
+
+
 def moment(name: str, value: Any, *, now: float) -> float:
     """A time on the loop's clock that somebody gave.
 
@@ -86,6 +103,30 @@ def texts(name: str, value: Any) -> tuple[str, ...]:
         if not isinstance(one, str):
             raise ConfigurationError(f"{name} is a list of strings, and {told_value(one)} is none")
     return found
+
+
+def statuses(name: str, value: Any) -> None:
+    """Refuse a collection of HTTP statuses that is given and is none.
+
+    Raises:
+        ConfigurationError: It is.
+    """
+    if isinstance(value, (tuple, list, set, frozenset)):
+        wrong = [one for one in value if isinstance(one, bool) or not isinstance(one, int) or not 100 <= one <= 599]
+        if not wrong:
+            return
+        raise ConfigurationError(f"{name} holds HTTP statuses, and {told_value(wrong[0])} is none")
+    raise ConfigurationError(f"{name} is a tuple of HTTP statuses such as (429, 503), and not {told_value(value)}")
+
+
+def switch(name: str, value: Any) -> None:
+    """Refuse what is neither True nor False.
+
+    Raises:
+        ConfigurationError: It is.
+    """
+    if not isinstance(value, bool):
+        raise ConfigurationError(f"{name} is True or False, and not {told_value(value)}")
 
 
 def of_type(name: str, value: Any, *kinds: type) -> None:

@@ -58,7 +58,7 @@ class Network(Struct, frozen=True, kw_only=True):
 
         return HttpSender(
             connect_timeout=party.settings.connect_timeout,
-            connections=int(party.settings.connections),
+            connections=party.settings.connections,
             proxy=self.proxy,
             ssl=self.ssl,
             trust_env=self.trust_env,

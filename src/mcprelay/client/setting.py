@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import math
-
 from msgspec import Struct
 
-from mcprelay.client.misuse import told_value
-from mcprelay.errors import ConfigurationError
+from mcprelay.client import misuse
 from mcprelay.wire.jsonrpc import DEPTH
+
+_LEAST = {"connections": 1}
+"""What a setting must be at least, where zero says nothing."""
 
 
 class Settings(Struct, frozen=True, kw_only=True):
-    """The settings of a client. Times are in seconds; `math.inf` is no limit.
+    """The settings of a client. Times are in seconds; `math.inf` is no limit, of each of them.
+
+    Raises:
+        ConfigurationError: One of them is no number, is negative, or counts something and is not whole.
 
     Attributes:
         request_timeout: How long a call may take when the caller says nothing.
@@ -33,6 +36,7 @@ class Settings(Struct, frozen=True, kw_only=True):
         cursor_bytes: How long the cursor of a page may be.
         list_restarts: How often a list is begun again because it changed while it was read.
         pending_events: How many different events may wait for a listener.
+        reconnections: How often in a row a listening with `reconnect=True` tries in vain to begin again.
         resumptions: How often a stream is resumed in a row without anything new (handshake era over HTTP).
         cache_entries: How many results are kept for as long as the server says that they are fresh.
         cache_bytes: How many bytes these results may have together.
@@ -55,15 +59,14 @@ class Settings(Struct, frozen=True, kw_only=True):
     cursor_bytes: int = 8192
     list_restarts: int = 3
     pending_events: int = 1024
+    reconnections: int = 20
     resumptions: int = 5
     cache_entries: int = 1024
     cache_bytes: int = 64 * 2**20
 
     def __post_init__(self) -> None:
-        for name in self.__struct_fields__:
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or math.isnan(value) or value < 0:
-                raise ConfigurationError(f"{name} is a number that is not negative, and not {told_value(value)}")
+        for name, default in zip(self.__struct_fields__, self.__struct_defaults__, strict=True):
+            misuse.number(name, getattr(self, name), least=_LEAST.get(name, 0), whole=isinstance(default, int))
 
 
 DEFAULTS = Settings()
