@@ -193,9 +193,9 @@ class Client(Catalogue):
 
     @property
     def busy(self) -> bool:
-        """Whether a call waits for its answer, or somebody listens."""
+        """Whether a call is on its way, from its beginning to its end, somebody listens, or a handler is asked."""
         link = self._connection.current
-        return bool(self._ear.open) or (link is not None and bool(link.peer.pending))
+        return bool(self._ear.open) or self._caller.calls > 0 or (link is not None and link.held)
 
     # --- the server
 

@@ -45,7 +45,14 @@ _STATE_PAUSE_MOST = 1.0
 
 
 class Caller:
-    """Carries calls through for one client."""
+    """Carries calls through for one client.
+
+    Attributes:
+        connection: What they go over.
+        settings: The limits.
+        calls: How many are on their way, from their beginning to their end: also while they connect, wait until they
+            are sent again, or while a handler is asked.
+    """
 
     def __init__(
         self, connection: Connection, party: Party, *, retry: Retry | None, on_progress: OnProgress | None
@@ -56,6 +63,7 @@ class Caller:
         self._retry = retry
         self._on_progress = on_progress
         self._bound = ("request_timeout", self.settings.request_timeout)
+        self.calls = 0
 
     def call(
         self,
@@ -132,6 +140,7 @@ class Caller:
             CallFailed: There is none.
         """
         attempt = 1
+        self.calls += 1
         try:
             while True:
                 try:
@@ -148,6 +157,8 @@ class Caller:
         except asyncio.CancelledError as error:
             failure.note_cancelled(error, call)
             raise
+        finally:
+            self.calls -= 1
 
     async def converse(
         self,
@@ -169,6 +180,7 @@ class Caller:
         Raises:
             CallFailed: There is no result.
         """
+        self.calls += 1
         try:
             link = self.connection.ready()
             if link is not None and call.retry is None:
@@ -192,6 +204,8 @@ class Caller:
             if isinstance(error, asyncio.CancelledError):
                 failure.note_cancelled(error, call)
             raise
+        finally:
+            self.calls -= 1
         return answer, call
 
     async def _rounds(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 from typing import TYPE_CHECKING, Any
 
 from mcprelay.client import Client
-from mcprelay.errors import ConfigurationError, LimitExceeded
+from mcprelay.errors import ConfigurationError, LimitExceeded, LocalFault
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -13,16 +15,29 @@ if TYPE_CHECKING:
     from typing import Self
 
 
+class _Kept:
+    """A client, and how many are waiting for it to connect."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        self.awaited = 0
+
+    @property
+    def idle(self) -> bool:
+        """Whether nobody waits for anything of it."""
+        return not self.awaited and not self.client.busy
+
+
 class ClientPool:
     """Keeps the clients of an application, one for each server and each way of connecting to it.
 
     Who asks for the same server with the same options gets the same client, so that a token is never used for another
-    user's calls. Belongs to one event loop at a time.
+    user's calls. Belongs to one event loop at a time: until it is closed, or that loop is.
 
     Args:
         clients: How many are kept. Beyond that the one that was asked for longest ago, of those that nothing waits
-            for, is closed.
-        options: Options that every client gets.
+            for, is closed: no call, from its beginning to its end, and nobody who listens.
+        options: Options that every client gets. A `sender=` serves them all, and is closed by whoever made it.
     """
 
     def __init__(self, *, clients: int = 256, **options: Any) -> None:
@@ -30,8 +45,10 @@ class ClientPool:
             raise ConfigurationError(f"clients is at least 1, not {clients}")
         self.clients = clients
         self._options = options
-        self._kept: dict[Hashable, Client] = {}
+        self._kept: dict[Hashable, _Kept] = {}
         self._closed = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._closing: set[asyncio.Task[None]] = set()
 
     async def get(self, target: Any, **options: Any) -> Client:
         """The client for a server, connected.
@@ -43,39 +60,80 @@ class ClientPool:
         Raises:
             CallFailed: There is no connection.
             LimitExceeded: As many clients as `clients` allows are busy.
+            LocalFault: The pool is open in another event loop.
             ConfigurationError: The pool is closed, or there can be no such client.
         """
+        self._check_loop()
         if self._closed:
             raise ConfigurationError("the pool is closed: enter it again")
+        if self._loop is not (loop := asyncio.get_running_loop()):
+            self._loop = loop
+            self._closing.clear()  # what was being closed has ended with its loop
         key = _key(target, options)
-        client = self._kept.pop(key, None)
-        if client is None:
-            await self._make_room()
-            client = Client(target, **{**self._options, **options})
-        self._kept[key] = client  # now the one that was asked for last
+        kept = self._kept.pop(key, None)
+        leaving = None
+        if kept is None:
+            kept = _Kept(Client(target, **{**self._options, **options}))
+            leaving = self._make_room()
+        self._kept[key] = kept  # now the one that was asked for last
+        kept.awaited += 1
         try:
-            return await client.connect()
+            if leaving is not None:
+                await asyncio.shield(leaving)
+            self._check_kept(key, kept)
+            await kept.client.connect()
+            self._check_kept(key, kept)
         except BaseException:
-            if self._kept.get(key) is client and not client.busy:
-                del self._kept[key]
-                await client.aclose()
+            kept.awaited -= 1
+            if kept.idle:
+                if self._kept.get(key) is kept:
+                    del self._kept[key]
+                await asyncio.shield(self._close(kept))
             raise
+        kept.awaited -= 1
+        return kept.client
 
-    async def _make_room(self) -> None:
-        while len(self._kept) >= self.clients:
-            idle = next((key for key, client in self._kept.items() if not client.busy), None)
-            if idle is None:
-                raise LimitExceeded("clients", self.clients, what="the number of clients that are busy")
-            await self._kept.pop(idle).aclose()
+    def _check_loop(self) -> None:
+        loop = self._loop
+        if loop is not None and loop is not asyncio.get_running_loop() and not loop.is_closed():
+            raise LocalFault("this pool is open in another event loop: make one for each, or close it there first")
+
+    def _check_kept(self, key: Hashable, kept: _Kept) -> None:
+        if self._kept.get(key) is not kept:
+            raise ConfigurationError("the pool was closed while the client was connecting")
+
+    def _make_room(self) -> asyncio.Task[None] | None:
+        """Let go of an idle client where there is no room for one more, and give what closes it."""
+        if len(self._kept) < self.clients:
+            return None
+        idle = next((key for key, kept in self._kept.items() if kept.idle), None)
+        if idle is None:
+            raise LimitExceeded("clients", self.clients, what="the number of clients that are busy")
+        return self._close(self._kept.pop(idle))
+
+    def _close(self, kept: _Kept) -> asyncio.Task[None]:
+        """Close a client beside whoever caused it, who may be cancelled; closing the pool waits for it."""
+        task = asyncio.ensure_future(kept.client.aclose())
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
+        return task
 
     async def aclose(self) -> None:
-        """Close every client."""
+        """Close every client, all at once.
+
+        Raises:
+            LocalFault: The pool is open in another event loop.
+        """
+        self._check_loop()
         self._closed = True
         while self._kept:
-            _, client = self._kept.popitem()
-            await client.aclose()
+            self._close(self._kept.popitem()[1])
+        if self._closing:
+            await asyncio.shield(asyncio.gather(*self._closing))
+        self._loop = None
 
     async def __aenter__(self) -> Self:
+        self._check_loop()
         self._closed = False
         return self
 
@@ -85,16 +143,31 @@ class ClientPool:
         await self.aclose()
 
 
+class _Same:
+    """A value that is only the same as itself. It is held, so that nothing else comes to be in its place."""
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other._value is self._value
+
+    def __hash__(self) -> int:
+        return id(self._value)
+
+
 def _key(target: Any, options: dict[str, Any]) -> Hashable:
     """What tells one client from another: values where they can be compared, else the very object."""
-    return _comparable(target), tuple(sorted((name, _comparable(value)) for name, value in options.items()))
+    return _comparable(target), _comparable(options)
 
 
 def _comparable(value: Any) -> tuple[str, Any]:
     if isinstance(value, (list, tuple)):
         return "list", tuple(map(_comparable, value))
     if isinstance(value, dict):
-        return "dict", tuple(sorted((str(name), _comparable(item)) for name, item in value.items()))
+        return "dict", frozenset((str(name), _comparable(item)) for name, item in value.items())
+    if isinstance(value, os.PathLike):
+        return "str", repr(os.fspath(value))
     if isinstance(value, (str, int, float, bytes, bool)) or value is None:
         return type(value).__name__, repr(value)
-    return "object", str(id(value))
+    return "object", _Same(value)
