@@ -17,10 +17,9 @@ URL = "http://server.example/mcp"
 class Stream:
     """The reply to the GET: what is said comes, until it ends."""
 
-    status = 200
-    headers = {"content-type": "text/event-stream"}
-
     def __init__(self):
+        self.status = 200
+        self.headers = {"content-type": "text/event-stream"}
         self._said = asyncio.Queue()
 
     def say(self, data, *, event="message"):
