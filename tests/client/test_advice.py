@@ -79,7 +79,7 @@ MAYBE = "the request may have been carried out, so repeat it only if that does n
     ("status", "said"),
     [
         (400, "repeat the call only if what it says allows that"),
-        (403, "does not allow this to this client: give it other credentials"),
+        (403, "does not allow this to this client: give it other credentials (auth=..., headers=...)"),
         (409, "repeat the call only if what it says allows that"),
         (500, f"the server's log may say why; {MAYBE}"),
         (501, f"the server's log may say why; {MAYBE}"),
