@@ -393,7 +393,8 @@ class Client(Catalogue):
             resource_subscriptions=misuse.texts("updates", updates),
         )
         most = self.settings.pending_events
-        return Listening(wanted, begin=self._ear.listen, pending_events=most, again=reconnect)
+        ear, missed = self._ear, self._outdated
+        return Listening(wanted, begin=ear.listen, left=ear.leave, missed=missed, pending_events=most, again=reconnect)
 
     # --- inside
 
@@ -404,10 +405,14 @@ class Client(Catalogue):
         return self._cache
 
     def _changed(self, notice: str, uri: str | None) -> None:
+        self._outdated(notice, uri)
+        self._ear.heard(notice, uri)
+
+    def _outdated(self, notice: str, uri: str | None) -> None:
+        """What is kept of this is not so any more, or may not be: nobody listened for a while."""
         self._shelf.changed(notice, uri)
         if notice == _TOOLS_CHANGED:
             self._toolbox.forget()
-        self._ear.heard(notice, uri)
 
     async def _refresh(self, deadline: float | None) -> None:
         await self.list_tools(fresh=True, deadline=deadline)

@@ -35,7 +35,11 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Ear:
-    """Everything that one client listens to."""
+    """Everything that one client listens to.
+
+    Attributes:
+        open: What is listened to, also while that waits to begin again.
+    """
 
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
@@ -49,14 +53,15 @@ class Ear:
             CallFailed: It does not begin, or is cut off.
         """
         self.open[listening] = None
-        try:
-            link = await self._known()
-            if link.revision is not None and link.revision.era is Era.STATELESS:
-                await self._by_request(listening, link)
-            else:
-                await self._by_session(listening, link)
-        finally:
-            self.open.pop(listening, None)
+        link = await self._known()
+        if link.revision is not None and link.revision.era is Era.STATELESS:
+            await self._by_request(listening, link)
+        else:
+            await self._by_session(listening, link)
+
+    def leave(self, listening: Listening) -> None:
+        """It is over, and is not begun again."""
+        self.open.pop(listening, None)
 
     async def _known(self) -> Link:
         """A link of which it is known what it speaks."""

@@ -83,6 +83,8 @@ class Listening:
         wanted: SubscriptionFilter,
         *,
         begin: Callable[[Listening], Coroutine[Any, Any, None]],
+        left: Callable[[Listening], None],
+        missed: Callable[[str, str | None], None],
         pending_events: int,
         again: bool,
     ) -> None:
@@ -94,6 +96,8 @@ class Listening:
         self._named_uris: tuple[str, ...] = ()
         self.ended = False
         self._begin = begin
+        self._left = left
+        self._missed = missed
         self._most = pending_events
         self._again = again
         self._waiting: dict[Event, None] = {}
@@ -182,6 +186,7 @@ class Listening:
                 await asyncio.sleep(min(BACKOFF * 2**attempt, BACKOFF_MOST))
         finally:
             self._over = True
+            self._left(self)
             self._ring()
 
     def _may_repeat(self, error: CallFailed) -> bool:
@@ -210,6 +215,7 @@ class Listening:
             self._acknowledged.set_result(None)
             return
         for event in _everything(self.honored):
+            self._missed(*_notice(event))
             self.put(event)
 
     def put(self, event: Event) -> None:
@@ -305,6 +311,13 @@ def _everything(honored: SubscriptionFilter) -> list[Event]:
     if honored.resources_list_changed:
         events.append(ResourcesChanged())
     return events + [ResourceUpdated(uri) for uri in honored.resource_subscriptions]
+
+
+def _notice(event: Event) -> tuple[str, str | None]:
+    """The notice that would have told an event: its method, and its URI."""
+    if isinstance(event, ResourceUpdated):
+        return UPDATED, event.uri
+    return next(method for method, one in _EVENTS.items() if one == event), None
 
 
 def _both(wanted: SubscriptionFilter, honored: SubscriptionFilter) -> SubscriptionFilter:
