@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from mcprelay.revisions import Feature
 from mcprelay.wire.mirror import HeaderSchemaInvalid, params_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from mcprelay.revisions import Revision
     from mcprelay.types import Tool
     from mcprelay.wire.mirror import HeaderParam
 
@@ -48,6 +50,15 @@ class Known:
         return "the structured content does not fit the tool's output schema: " + "; ".join(
             f"{violation.path or '(root)'}: {violation.message}" for violation in found[:3]
         )
+
+    def lack(self, revision: Revision) -> str | None:
+        """Why a result without structured content is not what the tool's output schema says, or None.
+
+        Servers must give what they have declared (server/tools, "Output Schema"), in the revisions that have it.
+        """
+        if self.tool.output_schema is None or not revision.has(Feature.STRUCTURED):
+            return None
+        return "the result has no structured content, and the tool's output schema says that it has"
 
     def _compile(self, schema: dict[str, Any]) -> None:
         from mcprelay.wire.reference import SchemaRefused

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from mcprelay.client.option import CallOptions
     from mcprelay.client.question import Outcome
     from mcprelay.client.toolbox import Toolbox
+    from mcprelay.revisions import Revision
 
 METHOD = "tools/call"
 
@@ -94,10 +95,10 @@ class Tooling:
             introduce_by(link, meta)
         if answer.is_error:
             return Refused(answer.content, structured, meta, answer.raw)
-        if raw is not UNSET and self._check_output and (known := self._toolbox.get(call.name or "")) is not None:
-            reason = known.disagreement(structured)
+        if self._check_output and (known := self._toolbox.get(call.name or "")) is not None:
+            reason = known.lack(self._revision) if raw is UNSET else known.disagreement(structured)
             if reason is not None:
-                raise failure.invalid(call, reason, bytes(raw))
+                raise failure.invalid(call, reason, text_of(answer.content) if raw is UNSET else bytes(raw))
         value = structured
         if kind is not None:
             value = self._typed(call, answer, kind)
@@ -105,11 +106,14 @@ class Tooling:
             value = text_of(answer.content)
         return Succeeded(value, answer.content, structured, meta, answer.raw)
 
+    @property
+    def _revision(self) -> Revision:
+        link = self._caller.connection.current
+        return NEWEST if link is None or link.revision is None else link.revision
+
     def _typed(self, call: Call, answer: ToolAnswer, kind: Any) -> Any:
         try:
-            link = self._caller.connection.current
-            revision = NEWEST if link is None or link.revision is None else link.revision
-            wraps = not revision.has(Feature.ANY_STRUCTURED)
+            wraps = not self._revision.has(Feature.ANY_STRUCTURED)
             return output.typed(answer, text_of(answer.content), kind, wraps=wraps)
         except ConfigurationError:
             raise
