@@ -14,11 +14,13 @@ from mcprelay.auth.bearer import StaticToken
 from mcprelay.client import identity
 from mcprelay.client.cache import Cache
 from mcprelay.client.http import HttpSender
+from mcprelay.client.listening import ToolsChanged
 from mcprelay.client.network import Network
 from mcprelay.client.target import target_of
 from mcprelay.testing import FakeClock
-from tests.client.peer import connected, fresh, in_session
+from tests.client.peer import DISCOVERED, connected, fresh, in_session
 from tests.client.scripted_http import ScriptedHttp
+from tests.client.test_listening import Channels, acknowledge, begun
 
 CHANGED = "notifications/tools/list_changed"
 UPDATED = "notifications/resources/updated"
@@ -357,3 +359,44 @@ def test_whether_there_is_something_is_known_without_asking_whose_it_is():
     for whose in ("a", "b"):
         assert cache.get("s", "m", None, authorization=whose) is None
     assert not cache.holds("s", "m", None)
+
+
+async def test_after_an_interruption_of_listening_nothing_from_before_is_given():
+    channels = Channels()
+    client = fresh(channels)
+    connecting = asyncio.ensure_future(client.connect())
+    channel = await channels.number(1)
+    channel.reply(await channel.expect("server/discover"), DISCOVERED)
+    await connecting
+    listing = asyncio.ensure_future(names(client))
+    channel.reply(await channel.expect("tools/list"), page("before"))
+    assert await listing == ["before"]
+    events, _ = await begun(client, channel, tools=True, reconnect=True)
+    channel.end()
+    channel = await channels.number(2)
+    channel.reply(await channel.expect("server/discover"), DISCOVERED)
+    acknowledge(channel, await channel.expect("subscriptions/listen"))
+    assert await anext(events) == ToolsChanged()
+    listing = asyncio.ensure_future(names(client))
+    channel.reply(await channel.expect("tools/list"), page("after"))
+    assert await listing == ["after"]
+    await client.aclose()
+
+
+async def test_who_waits_to_listen_again_is_busy_and_is_ended_with_the_client():
+    channels = Channels()
+    client = fresh(channels)
+    connecting = asyncio.ensure_future(client.connect())
+    channel = await channels.number(1)
+    channel.reply(await channel.expect("server/discover"), DISCOVERED)
+    await connecting
+    events, _ = await begun(client, channel, tools=True, reconnect=True)
+    await channel.aclose()
+    while client._connection.current.alive:  # noqa: ASYNC110 - nobody is told of it
+        await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert client.busy
+    await client.aclose()
+    with pytest.raises(StopAsyncIteration):
+        await anext(events)
+    assert not client.busy
