@@ -76,7 +76,6 @@ class Ledger:
 
     def __init__(self) -> None:
         self._servers: dict[str, tuple[int, int]] = {}
-        self._run = (0, 0)
 
     def spend(self, server: str, *, size: int, tokens: int | None, limits: Limits) -> None:
         """Take `size` bytes and `tokens` from the account, all or nothing.
@@ -86,17 +85,21 @@ class Ledger:
         """
         more = tokens or 0
         before = self._servers.get(server, (0, 0))
-        of_server, of_run = (before[0] + size, before[1] + more), (self._run[0] + size, self._run[1] + more)
+        of_server = (before[0] + size, before[1] + more)
         if limits.is_budgeted:
+            of_run = self.spent()
             _within("server_bytes", limits.server_bytes, of_server[0], server)
-            _within("run_bytes", limits.run_bytes, of_run[0], server)
+            _within("run_bytes", limits.run_bytes, of_run[0] + size, server)
             _within("server_tokens", limits.server_tokens, of_server[1], server)
-            _within("run_tokens", limits.run_tokens, of_run[1], server)
-        self._servers[server], self._run = of_server, of_run
+            _within("run_tokens", limits.run_tokens, of_run[1] + more, server)
+        self._servers[server] = of_server
 
     def spent(self, server: str | None = None) -> tuple[int, int]:
         """Bytes and tokens so far, of one server or of the whole run."""
-        return self._run if server is None else self._servers.get(server, (0, 0))
+        if server is not None:
+            return self._servers.get(server, (0, 0))
+        sizes, tokens = zip(*self._servers.values(), strict=True) if self._servers else ((), ())
+        return sum(sizes), sum(tokens)
 
 
 def _within(limit: str, allowed: int | None, actual: int, server: str) -> None:

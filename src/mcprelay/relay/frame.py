@@ -11,7 +11,6 @@ The module knows nothing of servers, connections or SDKs.
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Callable, Iterable, Sequence
 from math import inf
 from typing import Any, Literal, TypeAlias
@@ -24,6 +23,7 @@ from mcprelay.relay.errors import ResultTooLarge
 from mcprelay.relay.failure import tell
 from mcprelay.relay.gather import Gathered, fits, gather, size
 from mcprelay.relay.media import Media
+from mcprelay.relay.nonce import SIZE, nonce
 from mcprelay.types import EmbeddedResource, GetPromptResult, ReadResourceResult, Role, Text, ToolResult
 
 log = logging.getLogger("mcprelay.relay")
@@ -131,9 +131,7 @@ class _Case(Struct, frozen=True):
 _INSIDE = f'">\n{PREAMBLE}\n\n'
 _CLOSING = '\n\n</untrusted-data id="'
 _END = '">'
-_NONCE = 16
-"""Bytes; written as twice as many digits."""
-_FIXED = len(_INSIDE) + len(_CLOSING) + len(_END) + 4 * _NONCE
+_FIXED = len(_INSIDE) + len(_CLOSING) + len(_END) + 4 * SIZE
 """Bytes of a frame, but for what it opens with."""
 
 
@@ -271,13 +269,13 @@ class Funnel:
         before = f"{case.local}\n" if case.local else ""
         if text or found.media:
             opening, opened = self._openings.get(case.kind) or self._opening(case.kind)
-            nonce = os.urandom(_NONCE).hex()  # of the system's generator, as `secrets` has it
-            words = f"{before}{opening}{nonce}{_INSIDE}{text}{_CLOSING}{nonce}{_END}"
-            length += size(before) + opened + _FIXED
+            boundary = nonce()
+            words = f"{before}{opening}{boundary}{_INSIDE}{text}{_CLOSING}{boundary}{_END}"
+            length += opened + _FIXED + (size(before) if before else 0)
         else:
             words = f"{before}The answer is empty."
             length = size(words)
-        tokens = self._tokens(words)
+        tokens = None if self._counter is None else self._tokens(words, self._counter)
         self._ledger.spend(self._server, size=length, tokens=tokens, limits=self._limits)
         parts: tuple[Words | Media, ...] = (Words(words), *found.media)
         if not case.failed:
@@ -309,10 +307,8 @@ class Funnel:
         fits([text], self._limits.result_bytes)
         return text, length
 
-    def _tokens(self, words: str) -> int | None:
-        if self._counter is None:
-            return None
-        tokens = int(_trusted(self._counter, words, gives=_is_count))
+    def _tokens(self, words: str, counter: TokenCounter) -> int:
+        tokens = int(_trusted(counter, words, gives=_is_count))
         allowed = self._limits.result_tokens
         if allowed is not None and tokens > allowed:
             raise ResultTooLarge("result_tokens", allowed=allowed, actual=tokens)

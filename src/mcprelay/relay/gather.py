@@ -56,7 +56,9 @@ def gather(content: Iterable[Any], structured: Any, *, limits: Limits) -> Gather
         _elide(gathered, needles, limits)
     if structured is not UNSET and structured not in gathered.texts:
         _structured(structured, gathered, needles, limits)
-    fits(gathered.texts, limits.result_bytes)
+    texts = gathered.texts
+    if len(texts) != 1 or len(texts[0]) * _WIDEST > limits.result_bytes:
+        fits(texts, limits.result_bytes)
     return gathered
 
 
@@ -67,8 +69,7 @@ def fits(texts: Iterable[str], allowed: int) -> None:
         ResultTooLarge: They are not; the error has their size.
     """
     texts = tuple(texts)
-    characters = len(texts[0]) if len(texts) == 1 else sum(map(len, texts))
-    if characters * _WIDEST <= allowed:
+    if sum(map(len, texts)) * _WIDEST <= allowed:
         return
     actual = sum(map(size, texts))
     if actual > allowed:

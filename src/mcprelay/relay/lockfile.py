@@ -32,9 +32,9 @@ class LockFile:
             return self._lock
         try:
             found = os.stat(self._asked)  # noqa: PTH116 - asked before every call, and a path object doubles the price
-            if found.st_mtime_ns != self._written or found.st_size != self._size or found.st_ino != self._number:
+            if found.st_mtime_ns != self._written or found.st_ino != self._number or found.st_size != self._size:
                 self._lock = lock.read(self._path)
-                self._written, self._size, self._number = found.st_mtime_ns, found.st_size, found.st_ino
+                self._written, self._number, self._size = found.st_mtime_ns, found.st_ino, found.st_size
                 self._read = True
         except FileNotFoundError:
             if self._read:

@@ -243,12 +243,12 @@ class Station:
         Raises:
             CallFailed: There is none.
         """
-        deadline = asyncio.get_running_loop().time() + self.settings.timeout
-        if not self._turns.take():  # without the price of a timeout where one is free
-            await self._turn(deadline)
-        try:
-            client = self._client if self._connected else await self.client(deadline)
-            outcome: Any = await client.try_call_tool(tool, arguments, deadline=deadline)
+        outcome: Any
+        if not self._connected or not self._turns.take():
+            outcome = await self.ask(lambda client, deadline: client.try_call_tool(tool, arguments, deadline=deadline))
+            return outcome  # type: ignore[no-any-return]
+        try:  # a turn that is free on a connection that stands: without the price of waiting for either
+            outcome = await self._client.try_call_tool(tool, arguments, timeout=self.settings.timeout)
             return outcome  # type: ignore[no-any-return]
         finally:
             self._turns.give()
