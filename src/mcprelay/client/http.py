@@ -8,11 +8,13 @@ compressed all the same is bounded while it is decompressed.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import math
 import os
 import socket
 import ssl as tls
+import weakref
 import zlib
 from typing import TYPE_CHECKING, Any, Self
 
@@ -24,7 +26,7 @@ from yarl import URL
 from mcprelay.errors import ConnectionLost, Evidence, LimitExceeded, NotSent, told
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncGenerator, AsyncIterator, Mapping
     from types import TracebackType
 
     from mcprelay.ports import Request
@@ -41,7 +43,11 @@ _URLS = 256
 
 
 class _Body(Payload):
-    """A request's body, which notes when it is about to leave."""
+    """A request's body, which notes when it is about to leave, and stays here once its sender is being cancelled.
+
+    aiohttp may write it in a task of its own, which runs a moment later: whoever gave the request up in between was told
+    that nothing had left.
+    """
 
     _autoclose = True
 
@@ -50,6 +56,8 @@ class _Body(Payload):
         self._headers = _JSON
         self._size = len(self._value)
         self._request = request
+        self._sender = asyncio.current_task()
+        self._cancelling = 0 if self._sender is None else self._sender.cancelling()
 
     def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
         """See aiohttp."""
@@ -61,6 +69,8 @@ class _Body(Payload):
 
     async def write_with_length(self, writer: Any, content_length: int | None) -> None:
         """See aiohttp."""
+        if self._sender is not None and self._sender.cancelling() > self._cancelling:
+            raise asyncio.CancelledError("the request was given up before it was written")
         transport = writer.transport
         if transport is not None and not transport.is_closing():  # else aiohttp refuses to write, and nothing leaves
             self._request.evidence = Evidence.MAYBE_SENT
@@ -74,7 +84,9 @@ _JSON: CIMultiDict[str] = CIMultiDict({"Content-Type": "application/json"})
 
 
 class HttpSender:
-    """An HTTP client for one event loop.
+    """An HTTP client for one event loop at a time.
+
+    One that is dropped, or whose loop ends, without `aclose` closes its connections by itself and says nothing.
 
     Args:
         connect_timeout: Seconds that a connection, TLS included, may take; `math.inf` is for ever.
@@ -99,6 +111,7 @@ class HttpSender:
         self._ssl = True if ssl is None else ssl
         self._trust_env = trust_env
         self._session: aiohttp.ClientSession | None = None
+        self._lifetime: AsyncGenerator[None] | None = None
         self._urls: dict[str, URL] = {}
         self._draining: set[asyncio.Task[None]] = set()
         self._closed = False
@@ -112,26 +125,27 @@ class HttpSender:
         self._closed = True
         for task in list(self._draining):
             task.cancel()
-        if self._session is not None:
-            session, self._session = self._session, None
-            await session.close()
+        lifetime, self._lifetime, self._session = self._lifetime, None, None
+        if lifetime is not None:
+            await lifetime.aclose()
 
-    def _open(self) -> aiohttp.ClientSession:
-        session = self._session
-        if session is None:
-            if self._closed:
-                raise NotSent("the HTTP client is closed")
-            session = self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=self._connections, keepalive_timeout=KEEP_ALIVE, ssl=self._ssl),
-                cookie_jar=aiohttp.DummyCookieJar(),
-                auto_decompress=False,
-                timeout=aiohttp.ClientTimeout(
-                    total=None, sock_connect=None if self._connect_timeout == math.inf else self._connect_timeout
-                ),
-                trust_env=self._trust_env,
-                max_line_size=_HEAD_BYTES,
-                max_field_size=_HEAD_BYTES,
-            )
+    async def _open(self) -> aiohttp.ClientSession:
+        if self._closed:
+            raise NotSent("the HTTP client is closed")
+        session = self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=self._connections, keepalive_timeout=KEEP_ALIVE, ssl=self._ssl),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            auto_decompress=False,
+            timeout=aiohttp.ClientTimeout(
+                total=None, sock_connect=None if self._connect_timeout == math.inf else self._connect_timeout
+            ),
+            trust_env=self._trust_env,
+            max_line_size=_HEAD_BYTES,
+            max_field_size=_HEAD_BYTES,
+        )
+        weakref.finalize(self, _forsake, session, asyncio.get_running_loop())
+        self._lifetime = _lifetime(session)
+        await anext(self._lifetime)
         return session
 
     def _url(self, url: str) -> URL:
@@ -144,7 +158,9 @@ class HttpSender:
 
     async def begin(self, request: Request) -> aiohttp.ClientResponse:
         """Send a request, and give the response once its head is there. See `Sender.send` for what is raised."""
-        session = self._open()
+        session = self._session
+        if session is None or session.closed:
+            session = await self._open()
         with_body = request.body is not None
         request.evidence = Evidence.NOT_SENT if with_body else Evidence.MAYBE_SENT
         try:
@@ -172,6 +188,23 @@ class HttpSender:
         task = asyncio.ensure_future(_drain(response))
         self._draining.add(task)
         task.add_done_callback(self._draining.discard)
+
+
+async def _lifetime(session: aiohttp.ClientSession) -> AsyncGenerator[None]:
+    """Closes a session at the end. A loop ends its generators before it ends, and those that are dropped."""
+    try:
+        yield
+    finally:
+        await session.close()
+
+
+def _forsake(session: aiohttp.ClientSession, loop: asyncio.AbstractEventLoop) -> None:
+    """The last resort, where a loop was closed without having ended its generators: aiohttp would speak of it."""
+    connector = session.connector
+    if connector is not None and loop.is_closed():
+        session.detach()
+        with contextlib.suppress(StopIteration, RuntimeError):
+            next(connector.close().__await__())  # which has nothing to wait for where there is no loop
 
 
 class Exchange:
