@@ -45,8 +45,8 @@ _URLS = 256
 class _Body(Payload):
     """A request's body, which notes when it is about to leave, and stays here once its sender is being cancelled.
 
-    aiohttp may write it in a task of its own, which runs a moment later: whoever gave the request up in between was told
-    that nothing had left.
+    aiohttp may write it in a task of its own, which runs a moment later: whoever gave the request up in between was
+    told that nothing had left.
     """
 
     _autoclose = True
