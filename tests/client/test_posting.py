@@ -328,8 +328,10 @@ async def test_what_a_users_headers_raise_is_the_failure_of_its_call_alone():
 
     async with paired(headers=headers) as (client, _, http):
         wrong.append(KeyError("tenant"))
-        with pytest.raises(KeyError, match="tenant"):
-            await client.call_tool("charge")
+        error = await failure_of(client.call_tool("charge"))
+        assert error.evidence is Evidence.NOT_SENT
+        assert error.method == "tools/call"
+        assert "KeyError('tenant')" in str(error)
         wrong.append(ConfigurationError("no tenant"))
         with pytest.raises(ConfigurationError, match="no tenant"):
             await client.call_tool("charge")
