@@ -1,10 +1,13 @@
 """An interpreter that ends without closing its clients leaves nothing behind, and says nothing."""
 
+import http.server
+import json
 import os
 import select
 import subprocess
 import sys
 import textwrap
+import threading
 
 import pytest
 
@@ -29,7 +32,6 @@ def run(body, ending, tmp_path):
             await client.connect()
             print(client._connection.current.channel.pid, flush=True)
             waiting = asyncio.ensure_future(client.call_tool("x", {"a": 1}))
-            http = await Client("http://127.0.0.1:9/mcp").connect()
             await waiting
             ENDING
         asyncio.run(main())
@@ -62,6 +64,115 @@ def test_a_child_of_a_client_that_was_not_closed_is_gone(ending, tmp_path):
     assert ended(pid, within=5)
     if not ending:
         assert finished.stderr == ""
+
+
+class Answers(http.server.BaseHTTPRequestHandler):
+    """A server of both eras; a call of `slow` is never answered."""
+
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        """Says nothing."""
+
+    def do_POST(self):
+        message = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        if message["method"] == "initialize":
+            result = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {"listChanged": True}}}
+            result["serverInfo"] = {"name": "s", "version": "1"}
+        elif message["method"] == "server/discover":
+            result = {"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {}}
+        else:
+            result = {"resultType": "complete", "content": []}
+        if message.get("params", {}).get("name") == "slow":
+            self.rfile.read(1)
+            return
+        body = b"" if "id" not in message else json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result})
+        self.send_response(200 if body else 202)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body.encode() if body else b"")
+
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.send_header("transfer-encoding", "chunked")
+        self.end_headers()
+        self.rfile.read(1)
+
+
+@pytest.fixture
+def address():
+    """The address of such a server."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answers)
+    server.daemon_threads = True
+    serving = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    serving.start()
+    yield f"http://127.0.0.1:{server.server_address[1]}/mcp"
+    server.shutdown()
+    serving.join()
+    server.server_close()
+
+
+LEFT = {
+    "nothing": "",
+    "a listening": "keep.append(client.listen(tools=True)); await keep[-1].__aenter__()",
+    "a call": "keep.append(asyncio.ensure_future(client.call_tool('slow'))); await settled(client)",
+    "a pool": "keep.append(ClientPool()); await (await keep[-1].get(ADDRESS)).call_tool('x')",
+}
+
+
+OF_BOTH = [(revision, left) for revision in ("2026-07-28", "2025-11-25") for left in ("nothing", "a call", "a pool")]
+
+
+@pytest.mark.parametrize(("revision", "left"), [*OF_BOTH, ("2025-11-25", "a listening")])
+@pytest.mark.parametrize("ending", ["", "raise SystemExit(0)"], ids=["returns", "raises"])
+def test_a_client_over_http_that_was_not_closed_says_nothing(address, left, ending, revision):
+    script = textwrap.dedent(
+        """
+        import asyncio
+        from mcprelay import Client, ClientPool
+        keep = []
+
+        async def settled(client):
+            while not client._connection.current.peer.pending:
+                await asyncio.sleep(0)
+
+        async def main():
+            client = await Client(ADDRESS, revision=REVISION).connect()
+            keep.append(client)
+            await client.call_tool("x")
+            LEFT
+            ENDING
+        asyncio.run(main())
+        """
+    )
+    for name, value in (("LEFT", LEFT[left] or "pass"), ("ENDING", ending or "pass")):
+        script = script.replace(name, value)
+    script = script.replace("ADDRESS", repr(address)).replace("REVISION", repr(revision))
+    environment = {**os.environ, "PYTHONWARNINGS": "error"}
+    command = [sys.executable, "-c", script]
+    finished = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment, check=False)
+    assert (finished.returncode, finished.stdout, finished.stderr) == (0, "", "")
+
+
+def test_a_loop_that_was_only_closed_is_said_nothing_of_either(address):
+    script = textwrap.dedent(
+        """
+        import asyncio
+        from mcprelay import Client
+        client = Client(ADDRESS)
+
+        async def main():
+            await client.connect()
+            await client.call_tool("x")
+        loop = asyncio.new_event_loop()
+        loop.run_until_complete(main())
+        loop.close()
+        """
+    ).replace("ADDRESS", repr(address))
+    finished = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    assert (finished.returncode, finished.stderr) == (0, "")
 
 
 def test_a_command_gets_its_environment_and_its_folder(tmp_path):
