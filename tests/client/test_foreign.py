@@ -52,7 +52,7 @@ async def test_an_http_client_that_breaks_in_no_agreed_way_fails_the_call_and_is
             await client.call_tool("x")
         assert caught.value.evidence is Evidence.MAYBE_SENT
         assert str(caught.value.__cause__) == "kaput"
-    assert sender.closed
+    assert not sender.closed  # it is the user's
 
 
 async def test_a_function_for_headers_that_gives_nothing_is_told():
