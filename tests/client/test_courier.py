@@ -2,7 +2,6 @@
 
 import asyncio
 import itertools
-import ssl
 
 import pytest
 
@@ -150,14 +149,6 @@ async def test_a_proxy_that_wants_credentials_for_a_tunnel_is_told_with_the_sett
                 await client.call_tool("x")
     assert str(caught.value).endswith("it wants credentials: put them into proxy=")
     assert caught.value.evidence is Evidence.NOT_SENT
-
-
-async def test_tls_is_done_as_the_user_says():
-    context = ssl.create_default_context()
-    async with fresh("https://127.0.0.1:9/mcp", ssl=context) as client:
-        with pytest.raises(ConnectFailed):
-            await client.call_tool("x")
-        assert client._connection.current.courier.sender._ssl is context
 
 
 async def test_the_http_client_can_be_the_users_own_who_closes_it():
