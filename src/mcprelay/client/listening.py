@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from mcprelay.client import failure
+from mcprelay.client import failure, misuse
 from mcprelay.client.link import CANCELLED, UPDATED
 from mcprelay.errors import CallFailed, CallLimitExceeded, ConfigurationError, Evidence, LocalFault, RemoteError
 from mcprelay.types import SubscriptionFilter
 from mcprelay.wire import percent
+from mcprelay.wire.field import shown
 from mcprelay.wire.jsonrpc import METHOD_NOT_FOUND
 from mcprelay.wire.params import AcknowledgedParams
 
@@ -90,6 +91,7 @@ class Listening:
     ) -> None:
         if wanted == SubscriptionFilter():
             raise ConfigurationError("listen: say what to listen for: tools=, prompts=, resources= or updates=")
+        _check_wanted(wanted)
         self.wanted = wanted
         self.honored = SubscriptionFilter()
         self._hears = SubscriptionFilter()
@@ -101,7 +103,7 @@ class Listening:
         self._most = pending_events
         self._again = again
         self._waiting: dict[Event, None] = {}
-        self._wake: asyncio.Future[None] | None = None
+        self._wake = asyncio.Event()
         self._acknowledged: asyncio.Future[None] | None = None
         self._error: Exception | None = None
         self._over = False
@@ -152,14 +154,17 @@ class Listening:
             StopAsyncIteration: The server ended it gracefully, or it was closed here.
             ConnectionLost: It was cut off.
             CallLimitExceeded: More different events wait than `pending_events`.
+            LocalFault: It was not entered.
         """
+        if self._task is None:
+            raise LocalFault("a Listening is entered before it is read: async with client.listen(...) as events")
         while not self._waiting:
             if self._error is not None:
                 raise self._error
             if self._over:
                 raise StopAsyncIteration
-            self._wake = asyncio.get_running_loop().create_future()
-            await self._wake
+            self._wake.clear()
+            await self._wake.wait()
         event = next(iter(self._waiting))
         del self._waiting[event]
         return event
@@ -187,7 +192,7 @@ class Listening:
         finally:
             self._over = True
             self._left(self)
-            self._ring()
+            self._wake.set()
 
     def _may_repeat(self, error: CallFailed) -> bool:
         """Only a connection that was lost, or could not be made again, is tried again, where that was asked for."""
@@ -227,17 +232,13 @@ class Listening:
             self.fail(CallLimitExceeded("pending_events", self._most, what=what, evidence=Evidence.ANSWERED))
             return
         self._waiting[event] = None
-        self._ring()
+        self._wake.set()
 
     def fail(self, error: CallFailed) -> None:
         """End it from this side: the server is told, and whoever reads gets the error."""
         self._error = error
         if self._task is not None:
             self._task.cancel()
-
-    def _ring(self) -> None:
-        if self._wake is not None and not self._wake.done():
-            self._wake.set_result(None)
 
     def told(self, event: Event | None) -> bool:
         """Tell an event that came on a subscription, and say whether it belongs there: servers send no others."""
@@ -271,6 +272,16 @@ class Listening:
         return any(
             told == asked or told.startswith((f"{asked}/", f"{asked}?", f"{asked}#")) for asked in self._named_uris
         )
+
+
+def _check_wanted(wanted: SubscriptionFilter) -> None:
+    """What can be asked for; a constructor looks at no types."""
+    misuse.switch("tools", wanted.tools_list_changed)
+    misuse.switch("prompts", wanted.prompts_list_changed)
+    misuse.switch("resources", wanted.resources_list_changed)
+    for uri in wanted.resource_subscriptions:
+        if not uri or uri != uri.encode(errors="ignore").decode():
+            raise ConfigurationError(f"listen: updates= names resources by their URIs, and {shown(uri)} is none")
 
 
 def _plain(uri: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 import msgspec
@@ -9,13 +10,15 @@ from msgspec import Raw
 
 from mcprelay.client.elicitation import Elicitation
 from mcprelay.client.handler import ELICIT, ROOTS, SAMPLE, shaped
+from mcprelay.client.misuse import told_value
 from mcprelay.client.outcome import Refused, Succeeded
 from mcprelay.client.sampling import Sampling
 from mcprelay.core.dialogue import flaw
-from mcprelay.errors import ConfigurationError
+from mcprelay.errors import ConfigurationError, told
+from mcprelay.wire.field import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable
 
     from mcprelay.types import InputRequest
 
@@ -58,7 +61,7 @@ class InputRequired(Generic[T]):
     def message(self) -> str:
         """The questions to a person, in one line: untrusted text."""
         texts = [question.message for question in self.questions.values() if isinstance(question, Elicitation)]
-        return " / ".join(texts) or ", ".join(request.method for request in self.requests.values())
+        return told(" / ".join(texts) or ", ".join(request.method for request in self.requests.values()), most=1000)
 
     async def answer(
         self, answers: Mapping[str, Any], *, timeout: float | None = None, deadline: float | None = None
@@ -80,10 +83,12 @@ class InputRequired(Generic[T]):
                 answered already. Nothing was sent.
             CallFailed: The call failed. It was sent before, so its evidence is never `NOT_SENT`.
         """
+        if not isinstance(answers, Mapping):
+            raise ConfigurationError(f"a question is answered with a mapping from its keys, not {told_value(answers)}")
         missing, unasked = self.requests.keys() - answers.keys(), answers.keys() - self.requests.keys()
         if missing or unasked:
             said = [
-                f"{what} {sorted(keys)}"
+                f"{what} {', '.join(sorted(map(shown, keys)))}"
                 for what, keys in (("no answer for", missing), ("nobody asked", unasked))
                 if keys
             ]
@@ -93,7 +98,7 @@ class InputRequired(Generic[T]):
             try:
                 shaped_answers[key] = Raw(_encode(shaped(request, answers[key])))
             except (ValueError, TypeError) as error:
-                raise ConfigurationError(f"the answer for {key!r} does not fit: {error}") from error
+                raise ConfigurationError(f"the answer for {shown(key)} does not fit: {error}") from error
         if self._answered:
             raise ConfigurationError("this question was answered already: what was asked for may run only once for it")
         self._answered = True

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from mcprelay.client import failure, identity, misuse
 from mcprelay.client.line import Line
-from mcprelay.errors import CallFailed, ConfigurationError, ConnectionLost
+from mcprelay.errors import CallFailed, ConfigurationError, ConnectionLost, MCPRelayError
 from mcprelay.ports import Channel
 from mcprelay.revisions import Era
+from mcprelay.wire.field import shown
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
@@ -155,7 +156,9 @@ class Command(_Reached):
     ) -> None:
         if not command or not all(isinstance(part, str) for part in command):
             raise ConfigurationError(f"a command is a list of strings that is not empty, not {list(command)!r}")
-        misuse.variables("env", env)
+        if not command[0] or any("\0" in part for part in command):
+            raise ConfigurationError(f"a command names a program and holds no null character, unlike {list(command)!r}")
+        _check_env(env)
         misuse.of_type("cwd", cwd, str, os.PathLike)
         if stderr not in ("tail", "inherit") and not callable(stderr):
             wrong = misuse.told_value(stderr)
@@ -248,20 +251,29 @@ class Source(_Reached):
     async def open(self, party: Party, memory: Memory) -> Link:
         """See `Target`."""
         due = asyncio.get_running_loop().time() + party.settings.connect_timeout
-        channel = self._source.connect()
-        if inspect.isawaitable(channel):
-            limit = asyncio.timeout_at(due)
-            try:
-                async with limit:
-                    channel = await channel
-            except TimeoutError:
-                if not limit.expired():
-                    raise
-                reason = f"connect() of {self.name!r} did not give a channel within connect_timeout="
-                raise failure.unconnected(None, f"{reason}{party.settings.connect_timeout:g} seconds") from None
+        channel = await self._connected(due, party)
+        if not isinstance(channel, Channel):
+            wrong = misuse.told_value(channel)
+            raise ConfigurationError(f"connect() of {self.name!r} gives a Channel, and not {wrong}")
         line = Line(channel, party, due=due)
         await line.start()
         return line
+
+    async def _connected(self, due: float, party: Party) -> Any:
+        limit = asyncio.timeout_at(due)
+        try:
+            channel = self._source.connect()
+            if not inspect.isawaitable(channel):
+                return channel
+            async with limit:
+                return await channel
+        except MCPRelayError:
+            raise
+        except Exception as error:
+            if limit.expired():
+                reason = f"connect() of {self.name!r} did not give a channel within connect_timeout="
+                raise failure.unconnected(None, f"{reason}{party.settings.connect_timeout:g} seconds") from None
+            raise failure.unconnected(None, f"connect() of {self.name!r} failed ({error!r})") from error
 
 
 def _split(url: str) -> SplitResult:
@@ -276,7 +288,10 @@ def checked_url(url: str) -> str:
     Raises:
         ConfigurationError: It is not http or https, has no host, or holds what it must not.
     """
-    parts = _split(url)
+    try:
+        parts = _split(url)
+    except ValueError as error:
+        raise ConfigurationError(f"the address {shown(url)} is none: {error}") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
         wrong = f"the address {url!r} must begin with http:// or https:// and name a host"
         raise ConfigurationError(wrong if parts.scheme else f"{wrong}; {_LISTED}")
@@ -310,6 +325,16 @@ def _check_fields(fields: Mapping[str, str] | None, auth: Auth | None) -> None:
         checked(fields)
         if auth is not None:
             check_alone(fields)
+
+
+def _check_env(env: Mapping[str, str] | None) -> None:
+    """Values are not shown: they may be secrets."""
+    misuse.variables("env", env)
+    for name, value in (env or {}).items():
+        if not name or "=" in name or "\0" in name:
+            raise ConfigurationError(f"env: {shown(name)} is not the name of a variable")
+        if "\0" in value:
+            raise ConfigurationError(f"env: the value of {shown(name)} holds a null character")
 
 
 def _secret(fields: Fields | None) -> str | None:

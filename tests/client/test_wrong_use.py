@@ -1,0 +1,121 @@
+"""What is wrong with a target, a listening or an answer is told in the caller's words, and nothing waits for ever."""
+
+import asyncio
+
+import pytest
+
+from mcprelay import Client, ConfigurationError, ConnectFailed, LocalFault, PromptsChanged, ToolsChanged
+from mcprelay.client.question import InputRequired
+from mcprelay.types import InputRequest
+from tests.client.peer import connected, fresh
+from tests.client.test_listening import begun, tell
+
+
+class Source:
+    """Connects as a test says."""
+
+    def __init__(self, connect):
+        self.connect = connect
+
+
+@pytest.mark.parametrize(
+    ("target", "options", "said"),
+    [
+        ("http://[::1", {}, "the address 'http://[::1' is none: Invalid IPv6 URL"),
+        ("http://\u2100/", {}, "invalid characters under NFKC"),
+        ([""], {}, "a command names a program"),
+        (["x", "a\0b"], {}, "holds no null character"),
+        (["x"], {"env": {"A=B": "secret"}}, "env: 'A=B' is not the name of a variable"),
+        (["x"], {"env": {"": "secret"}}, "env: '' is not the name of a variable"),
+        (["x"], {"env": {"A": "sec\0ret"}}, "env: the value of 'A' holds a null character"),
+    ],
+)
+def test_a_target_that_can_be_none_is_told_where_it_is_given(target, options, said):
+    with pytest.raises(ConfigurationError) as caught:
+        Client(target, **options)
+    assert said in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("given", [None, 5])
+@pytest.mark.parametrize("wait", [False, True])
+async def test_a_source_that_gives_no_channel_is_told(given, wait):
+    async def later():
+        return given
+
+    with pytest.raises(ConfigurationError, match=r"connect\(\) of 'Source' gives a Channel, and not") as caught:
+        await fresh(Source(later if wait else lambda: given)).connect()
+    assert str(given) in str(caught.value)
+
+
+async def test_what_a_source_raises_is_a_connection_that_did_not_come_about():
+    def connect():
+        raise ZeroDivisionError("by zero")
+
+    with pytest.raises(ConnectFailed, match=r"connect\(\) of 'Source' failed \(ZeroDivisionError") as caught:
+        await fresh(Source(connect)).connect()
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [
+        ({"tools": "no"}, "tools is True or False, and not 'no'"),
+        ({"prompts": 1}, "prompts is True or False"),
+        ({"resources": None}, "resources is True or False"),
+        ({"updates": [""]}, "updates= names resources by their URIs, and '' is none"),
+        ({"updates": ["\ud800"]}, "updates= names resources by their URIs"),
+    ],
+)
+def test_what_cannot_be_listened_for_is_told_at_once(what, said):
+    with pytest.raises(ConfigurationError) as caught:
+        Client(["x"]).listen(**what)
+    assert said in str(caught.value)
+
+
+async def test_a_listening_that_was_not_entered_does_not_wait_for_ever():
+    with pytest.raises(LocalFault, match="entered before it is read"):
+        await anext(Client(["x"]).listen(tools=True))
+
+
+async def test_two_who_read_one_listening_each_get_an_event_and_its_end():
+    async with connected() as (client, channel):
+        events, request = await begun(client, channel, tools=True, prompts=True)
+        readers = [asyncio.ensure_future(anext(events)) for _ in range(4)]
+        await asyncio.sleep(0)
+        readers.pop().cancel()
+        tell(channel, request, "tools/list_changed")
+        tell(channel, request, "prompts/list_changed")
+        assert [await one for one in readers[:2]] == [ToolsChanged(), PromptsChanged()]
+        await events.aclose()
+        with pytest.raises(StopAsyncIteration):
+            await readers[2]
+
+
+@pytest.mark.parametrize(
+    ("answers", "said"),
+    [
+        (None, "a question is answered with a mapping from its keys, not None"),
+        ([("q", None)], "a question is answered with a mapping"),
+        ({1: None, "x": None}, "no answer for 'q'; nobody asked 'x', 1"),
+    ],
+)
+async def test_answers_that_are_none_are_told(answers, said):
+    async def go_on(*_):
+        raise AssertionError("nothing is sent")
+
+    question = InputRequired({"q": InputRequest("elicitation/create", {"message": "Who?"})}, go_on)
+    with pytest.raises(ConfigurationError) as caught:
+        await question.answer(answers)
+    assert said in str(caught.value)
+
+
+def test_a_question_is_shown_in_one_line_that_a_terminal_is_safe_from():
+    async def go_on(*_):
+        raise AssertionError("nothing is sent")
+
+    params = {"message": "Who?\n\x1b[31m" * 10_000}
+    question = InputRequired({"q": InputRequest("elicitation/create", params)}, go_on)
+    assert question.message.isprintable()
+    assert len(question.message) < 1100
+    assert question.questions["q"].message == params["message"]
