@@ -210,6 +210,17 @@ async def test_a_post_that_is_cancelled_from_inside_of_the_http_client_fails_its
         assert (await client.call_tool("next")).value == "ok"
 
 
+async def test_a_notice_whose_post_is_cancelled_from_inside_of_the_http_client_is_lost_and_nothing_else():
+    class GivesUp(PairSender):
+        def answer(self, message):
+            if "id" not in message:
+                raise asyncio.CancelledError("inner")
+            super().answer(message)
+
+    async with fresh(URL, sender=GivesUp()) as client:
+        assert (await client.call_tool("charge")).value == "ok"
+
+
 async def test_what_becomes_of_the_body_of_a_posts_answer_matters_to_nobody():
     async with paired(Answer(status=202, chunks=(b"Acc",), cut=Cut.IN_ANSWER)) as (client, sender):
         calling = asyncio.ensure_future(client.call_tool("charge"))

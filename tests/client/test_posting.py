@@ -177,6 +177,13 @@ async def test_calls_beyond_the_connections_wait_and_have_sent_nothing():
     assert http.methods.count("tools/call") == 2
 
 
+async def test_the_pair_needs_a_connection_beside_its_stream():
+    async with ScriptedHttp(Inline()) as http, fresh(http.url, connections=1) as client:
+        error = await failure_of(client.call_tool("charge"))
+        assert type(error) is HttpError
+        assert "it takes 2 connections at once, and connections=1" in str(error)
+
+
 async def test_a_post_that_is_never_answered_does_not_outlive_its_answered_call_for_long(clock):
     left = asyncio.Event()
 

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from mcprelay.errors import CallFailed
     from mcprelay.ports import Reply
 
+_CONNECTIONS = 2
+"""The stream's, and one to post over."""
+
 
 class PairChannel:
     """Both ways of the pair. Made by `open`.
@@ -66,8 +69,11 @@ class PairChannel:
         """Open the stream and wait for the address, until `due`. `failed` makes a refusal the failure of its call.
 
         Raises:
-            CallFailed: There is no such stream here.
+            CallFailed: There is no such stream here, or no connection beside it.
         """
+        if settings.connections < _CONNECTIONS:
+            few = f"it takes {_CONNECTIONS} connections at once, and connections={settings.connections:g}"
+            raise failure.unconnected(None, few)
         channel = cls(url, courier, settings, failed)
         channel._reader = channel._loop.create_task(channel._read())
         waiting: list[asyncio.Future[Any]] = [channel._endpoint, channel._reader]

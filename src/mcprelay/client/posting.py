@@ -65,8 +65,10 @@ class PairLine(Line):
         try:
             async with asyncio.timeout(self.settings.connect_timeout):
                 await self._pair.send(message)
-        except (CallFailed, TimeoutError) as error:
-            logger.debug("a message to the server was lost: %s", error)
+        except (CallFailed, TimeoutError, asyncio.CancelledError) as error:
+            if isinstance(error, asyncio.CancelledError) and is_cancelled():
+                raise
+            logger.debug("a message to the server was lost: %r", error)
 
     @property
     def swamped(self) -> bool:
