@@ -165,6 +165,13 @@ def test_bounds_that_are_no_numbers_bound_nothing():
     assert question.accept(a=3).content == {"a": 3}
 
 
+def test_names_of_required_fields_that_are_no_names_require_nothing():
+    question = Elicitation(requested_schema={"properties": {"a": {}}, "required": [1, None, [], "a"]})
+    assert question.accept(a=3).content == {"a": 3}
+    with pytest.raises(ValueError, match="'a' is required"):
+        question.accept()
+
+
 def test_an_address_takes_no_content():
     question = Elicitation(mode="url", url="https://x.example")
     assert question.answered(ElicitResult(action="accept", content={})) == ElicitResult(action="accept")

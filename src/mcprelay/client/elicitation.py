@@ -128,7 +128,7 @@ class Elicitation(Struct, frozen=True, rename="camel", kw_only=True):
     def _faults(self, filled: dict[str, Any]) -> Iterator[str]:
         required = self.requested_schema.get("required")
         for name in required if isinstance(required, list) else ():
-            if name not in filled:
+            if isinstance(name, str) and name not in filled:
                 yield f"{shown(name)} is required"
         for name, field in self.fields.items():
             if name not in filled:

@@ -173,3 +173,17 @@ def variables(name: str, value: Any) -> None:
         if not isinstance(key, str) or not isinstance(one, str):
             wrong = told_value(value) if key is None else f"{shown(key)} to {named(type(one))}"  # it may be a secret
             raise ConfigurationError(f"{name} maps names to strings, and not {wrong}")
+
+
+def environment(name: str, value: Any) -> None:
+    """Refuse variables that are given and that no process can have. Values are not shown: they may be secrets.
+
+    Raises:
+        ConfigurationError: They are.
+    """
+    variables(name, value)
+    for key, one in (value or {}).items():
+        if not key or "=" in key or "\0" in key:
+            raise ConfigurationError(f"{name}: {shown(key)} is not the name of a variable")
+        if "\0" in one:
+            raise ConfigurationError(f"{name}: the value of {shown(key)} holds a null character")

@@ -158,7 +158,7 @@ class Command(_Reached):
             raise ConfigurationError(f"a command is a list of strings that is not empty, not {list(command)!r}")
         if not command[0] or any("\0" in part for part in command):
             raise ConfigurationError(f"a command names a program and holds no null character, unlike {list(command)!r}")
-        _check_env(env)
+        misuse.environment("env", env)
         misuse.of_type("cwd", cwd, str, os.PathLike)
         if stderr not in ("tail", "inherit") and not callable(stderr):
             wrong = misuse.told_value(stderr)
@@ -325,16 +325,6 @@ def _check_fields(fields: Mapping[str, str] | None, auth: Auth | None) -> None:
         checked(fields)
         if auth is not None:
             check_alone(fields)
-
-
-def _check_env(env: Mapping[str, str] | None) -> None:
-    """Values are not shown: they may be secrets."""
-    misuse.variables("env", env)
-    for name, value in (env or {}).items():
-        if not name or "=" in name or "\0" in name:
-            raise ConfigurationError(f"env: {shown(name)} is not the name of a variable")
-        if "\0" in value:
-            raise ConfigurationError(f"env: the value of {shown(name)} holds a null character")
 
 
 def _secret(fields: Fields | None) -> str | None:
