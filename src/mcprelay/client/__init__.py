@@ -380,8 +380,9 @@ class Client(Catalogue):
             prompts: Changes of the list of prompts.
             resources: Changes of the lists of resources and templates.
             updates: URIs of resources whose changes matter.
-            reconnect: Listen again when the connection is lost. Everything is told as changed then, because what
-                happened meanwhile is not known.
+            reconnect: Listen again when the connection is lost, or a server that is started anew is not ready yet:
+                after waits that grow, at most `reconnections` times in vain in a row. Everything is told as changed
+                then, because what happened meanwhile is not known. A `Channel` cannot be opened again.
 
         Raises:
             ConfigurationError: Nothing is asked for, or `updates` is one string.
@@ -392,9 +393,14 @@ class Client(Catalogue):
             resources_list_changed=resources,
             resource_subscriptions=misuse.texts("updates", updates),
         )
-        most = self.settings.pending_events
-        ear, missed = self._ear, self._outdated
-        return Listening(wanted, begin=ear.listen, left=ear.leave, missed=missed, pending_events=most, again=reconnect)
+        return Listening(
+            wanted,
+            begin=self._ear.listen,
+            left=self._ear.leave,
+            missed=self._outdated,
+            pending_events=self.settings.pending_events,
+            reconnections=self.settings.reconnections if reconnect and self._target.reopens else None,
+        )
 
     # --- inside
 

@@ -2,8 +2,9 @@
 
 A change that waits to be read is not told twice, so what waits is bounded by what can change. In the stateless era this
 is one long request; in the handshake era the same events are gathered from the session's notices. Only what the server
-agreed to tell is told, and one that agrees to nothing is an error. A graceful end by the server ends the iteration; a
-connection that is lost raises, or is listened to again where that was asked for.
+agreed to tell is told, and one that agrees to nothing is an error. A graceful end by the server ends the iteration, of
+everybody who iterates. A connection that is lost raises, or is listened to again where that was asked for, for as long as
+what fails may pass.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 
 from mcprelay.client import failure, misuse
 from mcprelay.client.link import CANCELLED, UPDATED
+from mcprelay.client.retry import Retry
+from mcprelay.client.stream import FOR_THE_MOMENT
 from mcprelay.errors import CallFailed, CallLimitExceeded, ConfigurationError, Evidence, LocalFault, RemoteError
 from mcprelay.types import SubscriptionFilter
 from mcprelay.wire import percent
@@ -30,8 +33,10 @@ if TYPE_CHECKING:
     from mcprelay.client.call import Call
 
 LISTEN = "subscriptions/listen"
-BACKOFF = 0.5
-BACKOFF_MOST = 30.0
+AGAIN = Retry(backoff=0.5, most=30.0)
+"""After which waits it is listened again."""
+_ASKED_MOST = 600.0
+"""How many seconds a server may ask to wait: it could else name a time that never comes."""
 
 
 class ToolsChanged(Struct, frozen=True):
@@ -86,8 +91,8 @@ class Listening:
         begin: Callable[[Listening], Coroutine[Any, Any, None]],
         left: Callable[[Listening], None],
         missed: Callable[[str, str | None], None],
-        pending_events: int,
-        again: bool,
+        pending_events: float,
+        reconnections: float | None,
     ) -> None:
         if wanted == SubscriptionFilter():
             raise ConfigurationError("listen: say what to listen for: tools=, prompts=, resources= or updates=")
@@ -101,7 +106,7 @@ class Listening:
         self._left = left
         self._missed = missed
         self._most = pending_events
-        self._again = again
+        self._reconnections = reconnections  # None: it is not listened to again
         self._waiting: dict[Event, None] = {}
         self._wake = asyncio.Event()
         self._acknowledged: asyncio.Future[None] | None = None
@@ -153,6 +158,7 @@ class Listening:
         Raises:
             StopAsyncIteration: The server ended it gracefully, or it was closed here.
             ConnectionLost: It was cut off.
+            CallFailed: It could not begin again after it was cut off.
             CallLimitExceeded: More different events wait than `pending_events`.
             LocalFault: It was not entered.
         """
@@ -172,7 +178,7 @@ class Listening:
     # --- the client's side
 
     async def _run(self) -> None:
-        attempt = 0
+        vain = 0
         try:
             while True:
                 agreed = self.honored
@@ -181,23 +187,30 @@ class Listening:
                     self.ended = True
                     return
                 except CallFailed as error:
-                    if not self._may_repeat(error):
+                    vain = 0 if self.honored is not agreed else vain + 1
+                    if not self._may_repeat(error, vain):
                         self._error = error
                         return
-                    attempt = 0 if self.honored is not agreed else attempt + 1
+                    wait = min(AGAIN.wait(vain + 1, error), _ASKED_MOST)
                 except Exception as error:  # noqa: BLE001 - it is for whoever listens, and nobody else sees this task
                     self._error = error
                     return
-                await asyncio.sleep(min(BACKOFF * 2**attempt, BACKOFF_MOST))
+                await asyncio.sleep(wait)
         finally:
             self._over = True
             self._left(self)
             self._wake.set()
 
-    def _may_repeat(self, error: CallFailed) -> bool:
-        """Only a connection that was lost, or could not be made again, is tried again, where that was asked for."""
+    def _may_repeat(self, error: CallFailed, vain: int) -> bool:
+        """What may pass is tried again, where that was asked for and the server has once agreed; not for ever."""
         established = self._acknowledged is not None and self._acknowledged.done()
-        return self._again and established and error.evidence is not Evidence.ANSWERED
+        most = self._reconnections
+        if most is None or not established or not _may_pass(error):
+            return False
+        if vain < most:
+            return True
+        error.args = (f"{error}; it was tried again {vain} times in a row: reconnections={most:g}",)
+        return False
 
     def promised(self, honored: SubscriptionFilter, *, besides: SubscriptionFilter | None = None) -> None:
         """From now on this may be told.
@@ -300,6 +313,14 @@ def acknowledgement(params: Raw | UnsetType) -> SubscriptionFilter:
         ValueError: It is malformed.
     """
     return _decode_acknowledged(b"{}" if params is UNSET else params).notifications
+
+
+def _may_pass(error: CallFailed) -> bool:
+    """Whether it may be otherwise later: no connection, one that was lost, or a server that is not ready."""
+    status = getattr(error, "status", None)
+    if status is not None:
+        return status in FOR_THE_MOMENT
+    return error.evidence is not Evidence.ANSWERED
 
 
 def event_of(method: str, params: Raw | UnsetType) -> Event | None:
