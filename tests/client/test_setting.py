@@ -90,7 +90,7 @@ def test_a_client_has_at_least_one_connection():
 
 async def test_the_http_client_takes_infinity_for_no_limit():
     sender = HttpSender(connect_timeout=math.inf, connections=math.inf)
-    session = sender._open()
+    session = await sender._open()
     assert (session.connector.limit, session.timeout.sock_connect) == (0, None)
     await sender.aclose()
 

@@ -127,7 +127,7 @@ class ClientPool:
         self._check_loop()
         self._closed = True
         while self._kept:
-            self._close(self._kept.popitem()[1])
+            _ = self._close(self._kept.popitem()[1])  # which `_closing` holds
         if self._closing:
             await asyncio.shield(asyncio.gather(*self._closing))
         self._loop = None
