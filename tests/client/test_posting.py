@@ -152,6 +152,26 @@ async def test_hands_are_shaken_before_the_first_call_goes_out():
     assert order == ["initialize", "notifications/initialized", "tools/call"]
 
 
+async def test_a_server_that_never_answers_the_end_of_the_handshake_is_waited_for_as_long_as_connecting_may_take(clock):
+    arrived = asyncio.Event()
+
+    class Silent(Inline):
+        async def posted(self, exchange):
+            if exchange.asks == "notifications/initialized":
+                arrived.set()
+                await exchange.left()
+            else:
+                await super().posted(exchange)
+
+    async with ScriptedHttp(Silent()) as http, fresh(http.url, connect_timeout=7) as client:
+        calling = asyncio.ensure_future(client.call_tool("charge", timeout=20))
+        await arrived.wait()
+        await clock.advance(6)
+        assert http.methods.count("tools/call") == 1  # which found out that there is only the pair
+        await clock.advance(1)
+        assert (await calling).value == "ok"
+
+
 # --- how many at once
 
 

@@ -47,6 +47,12 @@ class PairLine(Line):
         self._pair = channel
         self._turn = asyncio.Semaphore(max(1, self.settings.connections - _SPARE))
         self._posts: dict[int | str, asyncio.Task[None]] = {}
+        self._stands = False
+
+    async def start(self) -> None:
+        """See `Line`."""
+        await super().start()
+        self._stands = True
 
     def _begin(self) -> None:
         self._reader = self.loop.create_task(self._read())
@@ -59,11 +65,12 @@ class PairLine(Line):
             self._let_go(call)
 
     async def tell(self, message: bytes) -> None:
-        """See `Link`. Returns when the POST was answered, or has taken as long as a connection may."""
+        """See `Link`. Returns when the POST was answered, or has taken as long as a connection may, all in all."""
         if not message or not self.alive:
             return
+        due = self.loop.time() + self.settings.connect_timeout if self._stands else self.due
         try:
-            async with asyncio.timeout(self.settings.connect_timeout):
+            async with asyncio.timeout_at(due):
                 await self._pair.send(message)
         except (CallFailed, TimeoutError, asyncio.CancelledError) as error:
             if isinstance(error, asyncio.CancelledError) and is_cancelled():
