@@ -3,7 +3,7 @@
 A change that waits to be read is not told twice, so what waits is bounded by what can change. In the stateless era this
 is one long request; in the handshake era the same events are gathered from the session's notices. Only what the server
 agreed to tell is told, and one that agrees to nothing is an error. A graceful end by the server ends the iteration, of
-everybody who iterates. A connection that is lost raises, or is listened to again where that was asked for, for as long as
+everybody who iterates. A connection that is lost raises, or is listened to again where that was asked for, as long as
 what fails may pass.
 """
 
@@ -18,7 +18,6 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from mcprelay.client import failure, misuse
 from mcprelay.client.link import CANCELLED, UPDATED
 from mcprelay.client.retry import Retry
-from mcprelay.client.stream import FOR_THE_MOMENT
 from mcprelay.errors import CallFailed, CallLimitExceeded, ConfigurationError, Evidence, LocalFault, RemoteError
 from mcprelay.types import SubscriptionFilter
 from mcprelay.wire import percent
@@ -319,6 +318,8 @@ def _may_pass(error: CallFailed) -> bool:
     """Whether it may be otherwise later: no connection, one that was lost, or a server that is not ready."""
     status = getattr(error, "status", None)
     if status is not None:
+        from mcprelay.client.stream import FOR_THE_MOMENT
+
         return status in FOR_THE_MOMENT
     return error.evidence is not Evidence.ANSWERED
 

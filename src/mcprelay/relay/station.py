@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import math
 import os
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Literal
@@ -387,5 +388,6 @@ def _client(
         depth=settings.limits.message_depth,
         list_bytes=settings.limits.message_bytes,
         list_items=settings.limits.tools,
+        reconnections=math.inf,  # a server that is gone for long is heard again when it is back
         **options,
     )
