@@ -18,7 +18,7 @@ from tests.client.peer import INITIALIZED, fresh
 from tests.client.scripted_http import Exchange, ScriptedHttp
 from tests.matrix.house import make
 from tests.matrix.tape import Tape, TapedSender
-from tests.server.wire import INFO, Http, notification, opened, request, until
+from tests.server.wire import INFO, Http, notification, opened, request
 
 STREAMABLE = [one for one in revisions.of_era(Era.HANDSHAKE) if one.http.streamable]
 WITH_HEADER = [one for one in STREAMABLE if one.http.version_header]
@@ -61,8 +61,9 @@ async def test_every_request_after_the_first_says_session_and_version_until_the_
             await client.call_tool("ask_roots")
             await client.call_tool("change", {"what": "tools"})
             await anext(events)
-            calling = asyncio.ensure_future(client.call_tool("wait"))
-            await until(lambda: any(b'"wait"' in (each.body or b"") for each in tape.requests))
+            begun = asyncio.Event()
+            calling = asyncio.ensure_future(client.call_tool("wait", on_progress=lambda _: begun.set()))
+            await begun.wait()
             calling.cancel()
             await asyncio.gather(calling, return_exceptions=True)
             await client.call_tool("given_up")

@@ -131,3 +131,15 @@ async def test_headers_leave_it_to_auth_to_say_who_the_client_is():
         async with fresh(http.url, headers=lambda: headers) as client:
             await client.call_tool("charge")
         assert http.exchanges[0].headers["authorization"] == "Bearer b"
+
+
+async def test_an_auth_that_shows_nothing_leaves_the_header_to_the_user():
+    async with ScriptedHttp(answering) as http:
+        headers = {"Authorization": "Bearer b"}
+        async with fresh(http.url, auth=Credentials(tokens=[None]), headers=headers) as client:
+            await client.call_tool("charge")
+        assert http.exchanges[0].headers["authorization"] == "Bearer b"
+        async with fresh(http.url, auth=Credentials(tokens=["t"]), headers=headers) as client:
+            with pytest.raises(ConfigurationError, match="give one of them"):
+                await client.call_tool("charge")
+        assert len(http.exchanges) == 1

@@ -193,7 +193,12 @@ class TapedReply:
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """See `Reply`. A message is kept when its last byte is here, before the client gets it."""
-        streams = self.headers.get("content-type", "").startswith("text/event-stream")
+        media_type = self.headers.get("content-type", "")
+        if media_type.startswith("application/json"):
+            if body := await self.read(MOST):
+                yield body
+            return
+        streams = media_type.startswith("text/event-stream")
         parser = sse.Parser(limit=MOST)
         async for chunk in self._reply.chunks():
             for event in parser.feed(chunk) if streams else ():

@@ -108,8 +108,9 @@ class Courier:
         Raises:
             CallFailed: There is no complete reply. `request.evidence` is right.
         """
-        request.headers += self._fixed
         request.evidence = Evidence.NOT_SENT
+        ours = len(request.headers)
+        request.headers += self._fixed
         if self._fields is not None:
             request.headers += await _made(self._asked(), f"headers ({_name(self._fields)})", call)
         attempt = 0
@@ -118,6 +119,8 @@ class Courier:
         while True:
             if credentials is not None:
                 request.headers = [*headers, *await _made(credentials.headers(request), "auth", call)]
+                if len(headers) > ours and any(_says_who(name) for name, _ in request.headers[len(headers) :]):
+                    check_alone(name for name, _ in headers)
             request.evidence = Evidence.MAYBE_SENT  # the sender knows better, and says so
             try:
                 async with self.sender.send(request) as reply:
@@ -178,10 +181,7 @@ class Courier:
     async def _asked(self) -> list[tuple[str, str]]:
         assert self._fields is not None, "called only where there are such headers"  # noqa: S101
         fields: Any = self._fields()
-        headers = checked(await fields if inspect.isawaitable(fields) else fields)
-        if self._credentials is not None:
-            check_alone(name for name, _ in headers)
-        return headers
+        return checked(await fields if inspect.isawaitable(fields) else fields)
 
 
 async def _made(making: Awaitable[_T], of: str, call: Call | None) -> _T:
@@ -202,13 +202,17 @@ def _name(function: object) -> str:
     return str(getattr(function, "__qualname__", type(function).__name__))
 
 
+def _says_who(name: str) -> bool:
+    return name.lower() == "authorization"
+
+
 def check_alone(names: Iterable[str]) -> None:
     """See that the user's headers leave it to the credentials to say who the client is.
 
     Raises:
         ConfigurationError: One of them says it, too.
     """
-    if any(name.lower() == "authorization" for name in names):
+    if any(_says_who(name) for name in names):
         raise ConfigurationError("headers: 'Authorization' is what auth= sets: give one of them")
 
 

@@ -90,7 +90,7 @@ class Address:
         self._auth = auth
         self.public = not callable(fields)  # a function may name another tenant each time
         if not callable(fields):
-            _check_fields(fields, auth)
+            _check_fields(fields)
         self._fields = fields
         self._network = network
         if not network.allow_plaintext and not _is_safe(url):
@@ -318,13 +318,11 @@ def _is_safe(url: str) -> bool:
     return parts.scheme == "https" or is_loopback(parts.hostname or "")
 
 
-def _check_fields(fields: Mapping[str, str] | None, auth: Auth | None) -> None:
+def _check_fields(fields: Mapping[str, str] | None) -> None:
     if fields is not None:
-        from mcprelay.client.courier import check_alone, checked
+        from mcprelay.client.courier import checked
 
         checked(fields)
-        if auth is not None:
-            check_alone(fields)
 
 
 def _secret(fields: Fields | None) -> str | None:
@@ -361,7 +359,7 @@ def target_of(
     if not is_command:
         _only("a command", env=env, cwd=cwd, stderr=None if stderr == "tail" else stderr)
     if isinstance(target, str):
-        auth = _auth(auth, target, allow_plaintext=network.allow_plaintext)
+        auth = _auth(auth, target, headers, allow_plaintext=network.allow_plaintext)
         return Address(target, auth=auth, fields=headers, network=network)
     _only("an address", auth=auth, headers=headers, **network.given)
     if is_command:
@@ -376,13 +374,16 @@ def target_of(
     )
 
 
-def _auth(auth: Any, url: str, *, allow_plaintext: bool) -> Auth | None:
+def _auth(auth: Any, url: str, headers: Fields | None, *, allow_plaintext: bool) -> Auth | None:
     if auth is None or callable(getattr(auth, "bind", None)):
         return auth  # type: ignore[no-any-return]
     if not isinstance(auth, str) and not callable(auth):
         raise ConfigurationError(f"auth is a token, a function that gives one, or an Auth, not {type(auth).__name__}")
     from mcprelay.auth.bearer import StaticToken
+    from mcprelay.client.courier import check_alone
 
+    if headers is not None and not callable(headers):
+        check_alone(headers)
     host = _split(url).hostname or ""
     given: Any = auth
     return StaticToken(given, insecure_hosts=(host,) if allow_plaintext else ())
