@@ -179,10 +179,11 @@ def test_an_address_takes_no_content():
         question.answered(ElicitResult(action="accept", content={"a": 1}))
 
 
-async def test_an_address_without_an_address_is_no_question():
+@pytest.mark.parametrize("url", [None, "", "here", "https:", "https://x.example/\x1b[31m", "https://x example"])
+async def test_an_address_that_is_none_is_no_question(url):
     asked = []
     async with in_session(on_elicit=asked.append) as (_, channel):
-        channel.call("q", "elicitation/create", {"mode": "url", "message": "go"})
+        channel.call("q", "elicitation/create", {"mode": "url", "message": "go"} | ({"url": url} if url else {}))
         answer = await channel.expect()
     assert answer["error"]["code"] == -32602
     assert "url" in answer["error"]["message"]

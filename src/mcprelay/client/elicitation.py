@@ -50,8 +50,8 @@ class Elicitation(Struct, frozen=True, rename="camel", kw_only=True):
     elicitation_id: str | None = None
 
     def __post_init__(self) -> None:
-        if self.mode == "url" and not self.url:
-            raise ValueError("a question in the mode `url` has a `url`")
+        if self.mode == "url" and not _is_address(self.url or ""):
+            raise ValueError("a question in the mode `url` has a valid URL as its `url`")  # "URL Mode"
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -136,6 +136,12 @@ class Elicitation(Struct, frozen=True, rename="camel", kw_only=True):
             wanted = _bound(filled[name], field) if _fits(filled[name], field) else _wanted(field)
             if wanted:
                 yield f"{shown(name)} must be {wanted}, not {shown(filled[name])}"
+
+
+def _is_address(url: str) -> bool:
+    """Whether it can be an address at all; whether it is one to open, a person decides."""
+    scheme, colon, rest = url.partition(":")
+    return scheme.isascii() and scheme[:1].isalpha() and bool(colon and rest) and url.isprintable() and " " not in url
 
 
 def _fits(value: Any, field: dict[str, Any]) -> bool:
