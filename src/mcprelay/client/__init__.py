@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar,
 import msgspec
 
 from mcprelay import revisions
-from mcprelay.client import handshake, misuse
+from mcprelay.client import discarded, handshake, misuse
 from mcprelay.client.argument import encode_object
 from mcprelay.client.cache import Cache
 from mcprelay.client.caller import Caller
 from mcprelay.client.catalogue import Catalogue, needs_input
 from mcprelay.client.connection import Connection
+from mcprelay.client.discarded import Discarded
 from mcprelay.client.ear import Ear
 from mcprelay.client.face import Face
 from mcprelay.client.handler import Handlers
@@ -204,6 +205,11 @@ class Client(Catalogue):
         """What is known of the server: name, capabilities, instructions, revision. `discover` asks for it."""
         link = self._connection.current
         return Face() if link is None else link.face
+
+    @property
+    def discarded(self) -> Discarded:
+        """How much of what came over this connection was discarded; more than nothing shows a confused server."""
+        return discarded.of(self._connection.current)
 
     async def discover(self, **times: Unpack[TimeOptions]) -> Face:
         """Ask the server what it is. In the handshake era it has said so when the connection was made.
