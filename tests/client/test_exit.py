@@ -1,5 +1,7 @@
 """An interpreter that ends without closing its clients leaves nothing behind, and says nothing."""
 
+import asyncio
+import gc
 import http.server
 import json
 import os
@@ -11,6 +13,9 @@ import threading
 
 import pytest
 
+from mcprelay.client.http import HttpSender
+from mcprelay.ports import Request
+from tests.client.scripted_http import ScriptedHttp
 from tests.client.test_lifetime import SERVER
 
 ENDS = {
@@ -156,6 +161,48 @@ def test_a_client_over_http_that_was_not_closed_says_nothing(address, left, endi
     assert (finished.returncode, finished.stdout, finished.stderr) == (0, "", "")
 
 
+def test_a_client_that_is_closed_while_its_loop_ends_is_closed_once(address):
+    script = textwrap.dedent(
+        """
+        import asyncio
+        from mcprelay import Client
+        keep = []
+
+        async def values():
+            async with Client(ADDRESS, revision="2025-11-25") as client:
+                while True:
+                    yield await client.call_tool("x")
+
+        async def main():
+            keep.append(values())
+            await anext(keep[0])
+        asyncio.run(main())
+        """
+    ).replace("ADDRESS", repr(address))
+    environment = {**os.environ, "PYTHONWARNINGS": "error"}
+    command = [sys.executable, "-c", script]
+    finished = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment, check=False)
+    assert (finished.returncode, finished.stdout, finished.stderr) == (0, "", "")
+
+
+async def test_an_http_client_that_is_dropped_closes_its_connections(caplog):
+    gone = asyncio.Event()
+
+    async def respond(exchange):
+        await exchange.reply(200, b"{}")
+        await exchange.left()
+        gone.set()
+
+    async with ScriptedHttp(respond) as server:
+        sender = HttpSender()
+        async with sender.send(Request(url=server.url, body=b"{}")) as reply:
+            await reply.read(100)
+        del sender, reply
+        gc.collect()
+        await asyncio.wait_for(gone.wait(), 10)
+    assert caplog.records == []
+
+
 def test_a_loop_that_was_only_closed_is_said_nothing_of_either(address):
     script = textwrap.dedent(
         """
@@ -185,8 +232,6 @@ def test_a_command_gets_its_environment_and_its_folder(tmp_path):
             print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
         """
     )
-    import asyncio
-
     from mcprelay import Client
 
     os.environ["SECRET_OF_TEST"] = "x"

@@ -111,7 +111,8 @@ class HttpSender:
         self._ssl = True if ssl is None else ssl
         self._trust_env = trust_env
         self._session: aiohttp.ClientSession | None = None
-        self._lifetime: AsyncGenerator[None] | None = None
+        self._lifetime: Any = None  # the generator that closes the session
+        self._forsaken: weakref.finalize[..., HttpSender] | None = None
         self._urls: dict[str, URL] = {}
         self._draining: set[asyncio.Task[None]] = set()
         self._closed = False
@@ -126,7 +127,9 @@ class HttpSender:
         for task in list(self._draining):
             task.cancel()
         lifetime, self._lifetime, self._session = self._lifetime, None, None
-        if lifetime is not None:
+        if self._forsaken is not None:
+            self._forsaken.detach()
+        if lifetime is not None and not lifetime.ag_running:  # else the loop is ending it just now
             await lifetime.aclose()
 
     async def _open(self) -> aiohttp.ClientSession:
@@ -143,7 +146,9 @@ class HttpSender:
             max_line_size=_HEAD_BYTES,
             max_field_size=_HEAD_BYTES,
         )
-        weakref.finalize(self, _forsake, session, asyncio.get_running_loop())
+        if self._forsaken is not None:
+            self._forsaken.detach()
+        self._forsaken = weakref.finalize(self, _forsake, session, asyncio.get_running_loop())
         self._lifetime = _lifetime(session)
         await anext(self._lifetime)
         return session
@@ -190,7 +195,7 @@ class HttpSender:
         task.add_done_callback(self._draining.discard)
 
 
-async def _lifetime(session: aiohttp.ClientSession) -> AsyncGenerator[None]:
+async def _lifetime(session: aiohttp.ClientSession) -> AsyncGenerator[None, None]:
     """Closes a session at the end. A loop ends its generators before it ends, and those that are dropped."""
     try:
         yield

@@ -66,9 +66,6 @@ class ClientPool:
         self._check_loop()
         if self._closed:
             raise ConfigurationError("the pool is closed: enter it again")
-        if self._loop is not (loop := asyncio.get_running_loop()):
-            self._loop = loop
-            self._closing.clear()  # what was being closed has ended with its loop
         key = _key(target, options)
         kept = self._kept.pop(key, None)
         leaving = None
@@ -94,9 +91,13 @@ class ClientPool:
         return kept.client
 
     def _check_loop(self) -> None:
-        loop = self._loop
-        if loop is not None and loop is not asyncio.get_running_loop() and not loop.is_closed():
+        loop = asyncio.get_running_loop()
+        if self._loop is loop:
+            return
+        if self._loop is not None and not self._loop.is_closed():
             raise LocalFault("this pool is open in another event loop: make one for each, or close it there first")
+        self._loop = loop
+        self._closing.clear()  # what was being closed has ended with its loop
 
     def _check_kept(self, key: Hashable, kept: _Kept) -> None:
         if self._kept.get(key) is not kept:
