@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from mcprelay.relay.clean import clean
 from mcprelay.relay.confusable import LOOKALIKES, skeleton, varies
-from mcprelay.relay.reveal import hidden, legible, reveal
+from mcprelay.relay.lock import quoted
+from mcprelay.relay.reveal import escaped, hidden, legible, reveal
+from mcprelay.relay.table import _is_name
 
 VECTORS = json.loads((Path(__file__).parent / "data" / "vectors.json").read_text(encoding="utf-8"))
 
@@ -76,7 +78,7 @@ def test_nothing_that_a_terminal_obeys_is_left(text):
 
 
 @settings(deadline=None)
-@given(st.text(st.sampled_from("ab\u200b\u200d\u202e\xad👩💻❤\ufe0f5\u20e3\U000e0067🏴"), max_size=8))
+@given(st.text(st.sampled_from("ab\u200b\u200d\u202e\xad👩💻❤\ufe0f5\u20e3\U000e0067🏴\U000e0100\U000e007f"), max_size=8))
 def test_what_cleaning_takes_is_what_review_shows(text):
     assert (clean(text) != text) <= hidden(text)
 
@@ -111,3 +113,25 @@ def test_the_table_of_lookalikes_holds_no_ascii_and_each_letter_once():
     assert varies("ａ")
     assert not varies("²")
     assert not varies("é")
+
+
+def test_every_character_that_cleaning_takes_is_marked_wherever_a_person_reads_it():
+    taken, unseen = 0, []
+    for code in range(0x110000):
+        text = f"ab{chr(code)}cd"
+        if clean(text) == text:
+            continue
+        taken += 1
+        written = (escaped(text), quoted(text))
+        seen = ("⟨" in reveal(text), "⟨" in legible(text) or code < 0x80, *("\\" in one for one in written))
+        if not all(seen) or not all(hidden(one) for one in (text, chr(code))) or _is_name(text):
+            unseen.append(f"{code:04X}")
+    assert taken > 4_000
+    assert unseen == []
+
+
+def test_no_name_of_a_server_ends_or_breaks_where_nobody_sees_it():
+    assert _is_name("git hub")
+    assert not [char for char in "\n\t \x85\xa0\u2028\U000e0100\U000e01ef" if _is_name(f"git{char}")]
+    assert not [char for char in "\n\t\U000e0100" if _is_name(f"git{char}hub")]
+    assert legible("git\u2028") == "git⟨U+2028 LINE SEPARATOR⟩"

@@ -1,6 +1,6 @@
 """Text made visible for a person who reviews it: nothing hidden, nothing that a terminal obeys, nothing ambiguous.
 
-A hidden character is shown by its number and name; a letter that passes for another one is followed by its own. The
+Whatever `clean` takes from what a model reads is marked here, so that nobody reviews less than was pinned. A hidden character is shown by its number and name; a letter that passes for another one is followed by its own. The
 marks cannot be imitated, because their brackets are marked themselves. The output holds no control but line feed and
 tab, so it may go to a terminal, a log or a file; markup of the terminal's library is its caller's to escape.
 """
@@ -10,8 +10,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Literal
 
+from mcprelay.relay.clean import clean
 from mcprelay.relay.confusable import LOOKALIKES, varies
 from mcprelay.relay.emoji import FLAGGED, JOINED, VARIED
 
@@ -45,7 +47,7 @@ def legible(text: str, *, longest: int = 120) -> str:
 
     Controls become one space, as they come from accident more often than from malice; what is cut is marked.
     """
-    spaced = re.sub(r"[\x00-\x1f\x7f]+", " ", text[: longest + 1]).strip()
+    spaced = re.sub(r"[\x00-\x1f\x7f]+", " ", text[: longest + 1]).strip(" ")
     shown = reveal(spaced, of="name") or _UNNAMED
     return shown if len(shown) <= longest and len(text) <= longest else shown[:longest] + "…"
 
@@ -59,7 +61,7 @@ def _as_escape(char: str) -> str:
     """A character as it may stand in a JSON string."""
     if not hidden(char):
         return char
-    units = char.encode("utf-16-be")
+    units = char.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
 
 
@@ -108,12 +110,15 @@ def _is_latin(char: str) -> bool:
     return char.isascii() or unicodedata.name(char, "").startswith("LATIN")
 
 
+@lru_cache(maxsize=4096)
 def _is_hidden(char: str) -> bool:
     if char.isascii():
         return not char.isprintable()
     if "\U0001f000" <= char <= "\U0001faff":
         return False  # pictures, some of them newer than this Python's tables
-    return _HIDDEN.match(char) is not None or unicodedata.category(char) in _HIDDEN_CATEGORIES
+    if _HIDDEN.match(char) is not None or unicodedata.category(char) in _HIDDEN_CATEGORIES:
+        return True
+    return clean(char) != char
 
 
 def _mark(char: str) -> str:

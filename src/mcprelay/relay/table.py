@@ -92,7 +92,9 @@ def read_server(
 
 
 def _is_name(name: Any) -> bool:
-    return isinstance(name, str) and 0 < len(name) <= _LONGEST_NAME and name.strip() == name and not hidden(name)
+    if not isinstance(name, str) or not 0 < len(name) <= _LONGEST_NAME or name.strip() != name:
+        return False
+    return not hidden(name) and "\n" not in name and "\t" not in name  # of a text, `reveal` keeps these two
 
 
 def _url(entry: Entry) -> str | None:
