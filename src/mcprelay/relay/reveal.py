@@ -1,8 +1,9 @@
 """Text made visible for a person who reviews it: nothing hidden, nothing that a terminal obeys, nothing ambiguous.
 
-Whatever `clean` takes from what a model reads is marked here, so that nobody reviews less than was pinned. A hidden character is shown by its number and name; a letter that passes for another one is followed by its own. The
-marks cannot be imitated, because their brackets are marked themselves. The output holds no control but line feed and
-tab, so it may go to a terminal, a log or a file; markup of the terminal's library is its caller's to escape.
+Whatever `clean` takes from what a model reads is marked here, so that nobody reviews less than was pinned. A hidden
+character is shown by its number and name; a letter that passes for another one is followed by its own. The marks cannot
+be imitated, because their brackets are marked themselves. The output holds no control but line feed and tab, so it may
+go to a terminal, a log or a file; markup of the terminal's library is its caller's to escape.
 """
 
 from __future__ import annotations
