@@ -17,6 +17,7 @@ from mcprelay.errors import (
     CallFailed,
     ConfigurationError,
     Evidence,
+    LimitExceeded,
     MCPRelayError,
     NeedsInput,
     ToolError,
@@ -122,6 +123,11 @@ def _code(error: Exception) -> Exit:
 def _sentence(error: Exception, *, login_helps: bool) -> str:
     if isinstance(error, ToolError):
         return f"the tool said no: {error}"
+    if isinstance(error, LimitExceeded) and isinstance(error, CallFailed):
+        from mcprelay.relay.budget import NAMES
+
+        known = NAMES.get(error.limit)
+        return str(error) if known is None else f"{error} For a server in mcprelay.toml it is limits.{known}."
     if login_helps and isinstance(error, AuthorizationRequired) and "mcprelay login" not in str(error):
         said = str(error).removesuffix(".")
         return f"{said}. `mcprelay login TARGET` gets a token; --token, or token in mcprelay.toml, gives one"

@@ -55,12 +55,14 @@ async def lock(names: Sequence[str], options: Options, *, how: str) -> Exit:
     clean = True
     facts: list[dict[str, Any]] = []
     for server in chosen:
-        definitions, revision, whole = await _offered(server, options)
+        definitions, revision, whole, warnings = await _offered(server, options)
         review = _Review(server, before.section(server.name), definitions, revision)
         if options.json:
-            facts.append({**review.facts(), "complete": whole})
+            facts.append({**review.facts(), "complete": whole, "warnings": warnings})
         else:
             review.show(details=how != "check")
+        for warning in warnings:  # below what may be many definitions, right before somebody agrees to them
+            say(f"{server.name}: the list is not complete, or not clear: {' '.join(warning.split())}")
         clean = review.same and whole and clean
         if how == "yes" or (how == "ask" and _agreed(server.name, len(definitions))):
             # Read again: a person takes a while, and somebody else may have recorded another server meanwhile.
@@ -74,12 +76,13 @@ async def lock(names: Sequence[str], options: Options, *, how: str) -> Exit:
     return Exit.DONE if clean or how == "yes" else Exit.REFUSED
 
 
-async def _offered(server: ServerSettings, options: Options) -> tuple[list[Definition], str | None, bool]:
-    """The definitions that may be used, in which revision they were read, and whether all of them could be."""
+async def _offered(server: ServerSettings, options: Options) -> tuple[list[Definition], str | None, bool, list[str]]:
+    """The definitions that may be used, in which revision they were read, whether all could be, what was wrong."""
     async with open_client(server.name, options) as client:
         found = await _listed(client, server.name)
         revision = client.server.revision
-    definitions, whole = [], True
+    definitions: list[Definition] = []
+    whole = not found.warnings
     for each in found.excluded:
         say(f"{server.name}: {legible(each.name)} is no definition of a tool: {' '.join(each.reason.split())}")
     for tool in found:
@@ -93,7 +96,7 @@ async def _offered(server: ServerSettings, options: Options) -> tuple[list[Defin
     for name in server.allow.missing([tool.name for tool in found]):
         say(f"{server.name}: {legible(name)} is in allow, and the server does not offer it")
         whole = False
-    return definitions, revision, whole
+    return definitions, revision, whole, list(found.warnings)
 
 
 async def _listed(client: Client, name: str) -> Listing[Tool]:

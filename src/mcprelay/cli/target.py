@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from mcprelay.cli.option import Options
     from mcprelay.client import Client
+    from mcprelay.relay.settings import ServerSettings
 
 _COMMAND = "\0"
 _MODULE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
@@ -98,8 +99,7 @@ def _configured(name: str, options: Options) -> tuple[str | list[str], dict[str,
         return list(server.command), {
             "env": env,
             "cwd": server.cwd,
-            "request_timeout": options.timeout or server.timeout,
-            "connect_timeout": options.timeout or server.timeout,
+            **_bounds(server, options),
         }
     headers = {each: secret.value for each, secret in server.headers.items()} | _headers(options.header)
     auth: Any = options.token or getattr(server.token, "value", None)
@@ -112,9 +112,17 @@ def _configured(name: str, options: Options) -> tuple[str | list[str], dict[str,
     return server.url or "", {
         "auth": auth,
         "headers": headers or None,
-        "request_timeout": options.timeout or server.timeout,
-        "connect_timeout": options.timeout or server.timeout,
+        **_bounds(server, options),
     }
+
+
+def _bounds(server: ServerSettings, options: Options) -> dict[str, float]:
+    """Waits and limits as the settings say. What they lower is for models: a person is shown what a client reads."""
+    from mcprelay.client.setting import DEFAULTS
+
+    timeout = options.timeout or server.timeout
+    limits = {name: max(value, getattr(DEFAULTS, name)) for name, value in server.limits.client.items()}
+    return {"request_timeout": timeout, "connect_timeout": timeout, **limits}
 
 
 def _logged_in(url: str) -> Any:

@@ -5,9 +5,12 @@ Bounds are refusals, never cuts. An account is asked before anything is shown, a
 
 from __future__ import annotations
 
+from typing import Any
+
 from msgspec import Struct
 from msgspec.structs import asdict
 
+from mcprelay.client.setting import DEFAULTS as CLIENT
 from mcprelay.relay.errors import ResultTooLarge
 from mcprelay.wire.jsonrpc import DEPTH
 from mcprelay.wire.schema import SchemaLimits
@@ -35,6 +38,16 @@ class Limits(Struct, frozen=True, kw_only=True):
         message_bytes: One message of the server on the wire, and all pages of a list; what is longer is refused while
             it comes.
         message_depth: How deep a message may nest. In a list, a definition that does costs itself alone.
+        list_pages: Pages of a list.
+        list_restarts: How often a list is begun again because it changed while it was read.
+        cursor_bytes: The cursor of a page.
+        input_rounds: How often one call may be answered with questions.
+        input_requests: Questions of one round.
+        concurrent_requests: Questions of the server that are worked on at once, in a session.
+        pending_calls: Requests of any kind that wait for an answer at once.
+        pending_events: Different changes that wait to be heard.
+        resumptions: How often in a row a stream is resumed without anything new.
+        connections: HTTP connections to the server at once.
         schema_bytes, schema_nodes, schema_depth, schema_patterns, schema_work: See `SchemaLimits`.
     """
 
@@ -53,6 +66,16 @@ class Limits(Struct, frozen=True, kw_only=True):
     calls: int = 32
     message_bytes: int = 64 * MIB
     message_depth: int = DEPTH
+    list_pages: int = CLIENT.list_pages
+    list_restarts: int = CLIENT.list_restarts
+    cursor_bytes: int = CLIENT.cursor_bytes
+    input_rounds: int = CLIENT.input_rounds
+    input_requests: int = CLIENT.input_requests
+    concurrent_requests: int = CLIENT.concurrent_requests
+    pending_calls: int = CLIENT.pending_calls
+    pending_events: int = CLIENT.pending_events
+    resumptions: int = CLIENT.resumptions
+    connections: int = CLIENT.connections
     schema_bytes: int = 262_144
     schema_nodes: int = 20_000
     schema_depth: int = 64
@@ -69,6 +92,21 @@ class Limits(Struct, frozen=True, kw_only=True):
         """The bounds on a schema."""
         own = asdict(self)
         return SchemaLimits(**{name: own[name] for name in own if name.startswith("schema_")})
+
+    @property
+    def client(self) -> dict[str, Any]:
+        """The bounds on what a client reads, by its own names."""
+        return {theirs: getattr(self, ours) for theirs, ours in NAMES.items()}
+
+
+NAMES = {
+    "response_bytes": "message_bytes",
+    "depth": "message_depth",
+    "list_bytes": "message_bytes",
+    "list_items": "tools",
+    **{name: name for name in CLIENT.__struct_fields__ if name in Limits.__struct_fields__},
+}
+"""What each limit of a client is called here."""
 
 
 class Ledger:

@@ -29,6 +29,7 @@ from mcprelay.errors import (
     RevisionUnsupported,
     ToolError,
 )
+from mcprelay.relay.budget import NAMES
 from mcprelay.relay.errors import CallDenied, RelayError
 from mcprelay.types import Text, ToolResult
 
@@ -48,13 +49,11 @@ _SENTENCES: tuple[tuple[type[Exception], str], ...] = (
 )
 
 
-_NAMES = {
-    "response_bytes": "message_bytes",
-    "list_bytes": "message_bytes",
-    "list_items": "tools",
-    "depth": "message_depth",
+_RAISE = {
+    "message_depth": "Raise message_depth to allow more. None of the list can be read, because the message is too long,"
+    " or not formed well enough, for leaving out only what nests deeper."
 }
-"""What limits of the client are called among those of the relay."""
+"""What to do about a limit that ends a list, where raising it is not all there is to say."""
 _SCOPE = re.compile(r"[!#-\[\]-~]{1,100}")
 """A scope (RFC 6749, 3.3) that is not too long to be read."""
 _MOST_SCOPES = 50
@@ -80,7 +79,7 @@ class Told(Struct, frozen=True, kw_only=True):
 
 def limit_of(error: LimitExceeded) -> str:
     """The name of the relay's setting that a limit is."""
-    return _NAMES.get(error.limit, error.limit)
+    return NAMES.get(error.limit, error.limit)
 
 
 def scopes_of(error: Exception | None) -> tuple[str, ...]:
@@ -112,7 +111,7 @@ def tell(error: Exception, *, acts: bool = True) -> Told:
     if isinstance(error, LimitExceeded):
         name = limit_of(error)
         what = "The call or its answer is" if acts else "The list, or a message of it, is"
-        then = "Nothing of it is shown. Ask for less." if acts else f"Raise {name} to allow more."
+        then = "Nothing of it is shown. Ask for less." if acts else _RAISE.get(name, f"Raise {name} to allow more.")
         return Told(
             local=f"{what} over a limit of this application: {name}={int(error.allowed):,}. {then}", code="too_large"
         )

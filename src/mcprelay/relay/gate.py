@@ -94,6 +94,14 @@ class Ask(Struct, frozen=True, kw_only=True):
 Gate: TypeAlias = "Callable[[Call], Verdict | bool | str | Awaitable[Verdict | bool | str]]"
 """A verdict; or true to allow, false to deny, a text to deny with that reason. Anything else denies."""
 
+
+class Gated(Struct, frozen=True):
+    """A gate, and how many seconds it may take for one call."""
+
+    gate: Gate
+    timeout: float
+
+
 _ALLOWED = Verdict()
 
 
@@ -123,15 +131,18 @@ def ask(human: Human | None, *, patience: float = PATIENCE, why: str = "") -> Ve
 # --- asking -----------------------------------------------------------------------------------------------------------
 
 
-async def admit(gate: Gate | None, call: Call) -> None:
+async def admit(gate: Gate | None, call: Call, *, timeout: float = PATIENCE) -> None:
     """See that a call may be made; without a gate it may.
 
+    Args:
+        timeout: Seconds that the gate itself may take; whom it asks has the patience that it says.
+
     Raises:
-        CallDenied: The gate said no, or failed; or a person did, or did not answer in time.
+        CallDenied: The gate said no, failed, or did not answer in time; or a person did.
     """
     if gate is None:
         return
-    verdict = await consult(gate, call)
+    verdict = await consult(gate, call, timeout=timeout)
     if verdict.reason is None:
         for each in verdict.asks:
             reason = await _asked(each, call)
@@ -141,12 +152,23 @@ async def admit(gate: Gate | None, call: Call) -> None:
     raise CallDenied(verdict.reason, server=call.server, gate=verdict.gate)
 
 
-async def consult(gate: Gate, call: Call) -> Verdict:
-    """What a gate says. It never raises: a gate that fails denies."""
+async def consult(gate: Gate, call: Call, *, timeout: float | None = None) -> Verdict:
+    """What a gate says. It never raises: a gate that fails denies, and so does one that takes longer than `timeout`.
+
+    Args:
+        timeout: Seconds. None is for the gates inside of one that is bounded itself.
+    """
     name = _name(gate)
+    waiting = asyncio.timeout(timeout)
     try:
-        answer = await _settled(gate(call))
+        answer = gate(call)
+        if inspect.isawaitable(answer):
+            async with waiting:
+                answer = await answer
     except Exception as error:  # noqa: BLE001 - whatever it is, the call is not made
+        if waiting.expired():
+            log.warning("the gate %s did not answer within gate_timeout=%g; the call is denied", name, timeout)
+            return Verdict(reason=f"its check did not answer within gate_timeout={timeout:g} seconds", gate=name)
         log.warning("the gate %s raised %s; the call is denied", name, type(error).__name__)
         return Verdict(reason="the check of this application failed", gate=name)
     verdict = _verdict(answer)

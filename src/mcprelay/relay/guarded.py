@@ -16,7 +16,7 @@ from mcprelay.relay import audit
 from mcprelay.relay.argument import Unreadable, bound, own, read
 from mcprelay.relay.errors import DefinitionRefused, RelayError
 from mcprelay.relay.failure import tell
-from mcprelay.relay.gate import Call, Gate, admit
+from mcprelay.relay.gate import Call, Gated, admit
 from mcprelay.types import ToolResult
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class GuardedTool:
     )
 
     def __init__(
-        self, maker: object, *, name: str, candidate: Candidate, post: Post, funnel: Funnel, gate: Gate | None
+        self, maker: object, *, name: str, candidate: Candidate, post: Post, funnel: Funnel, gate: Gated | None
     ) -> None:
         if maker is not MAKER:
             raise TypeError("only a Relay makes guarded tools: await relay.tools(…)")
@@ -182,7 +182,7 @@ class GuardedTool:
             raise error
         return self._funnel.failure(_cause(error), tool=self.name, cause=error)
 
-    async def _denied(self, final: dict[str, Any], gate: Gate) -> Framed | None:
+    async def _denied(self, final: dict[str, Any], gated: Gated) -> Framed | None:
         """What the model is told if the gate does not let the call pass."""
         call = Call(
             server=self.server,
@@ -193,7 +193,7 @@ class GuardedTool:
             principal=self._post.principal,
         )
         try:
-            await admit(gate, call)
+            await admit(gated.gate, call, timeout=gated.timeout)
         except RelayError as denied:
             return self._funnel.failure(denied, tool=self.name)
         return None
@@ -225,7 +225,7 @@ class GuardedTool:
 
     def same_as(self, other: GuardedTool) -> bool:
         """Whether a call of one is a call of the other."""
-        return self.digest == other.digest and self._gate is other._gate and self._post.calls_like(other._post)
+        return self.digest == other.digest and self._gate == other._gate and self._post.calls_like(other._post)
 
     def moved(self, name: str, ledger: Ledger) -> GuardedTool:
         """The same tool in another set, on that set's account."""

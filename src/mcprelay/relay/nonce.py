@@ -5,6 +5,7 @@ What waits here is in this process alone: a child that is forked begins with non
 
 from __future__ import annotations
 
+import contextlib
 import os
 
 SIZE = 16
@@ -25,5 +26,5 @@ def nonce() -> str:
         return own
 
 
-if hasattr(os, "register_at_fork"):  # where processes can be forked
+with contextlib.suppress(AttributeError):  # where processes cannot be forked
     os.register_at_fork(after_in_child=_waiting.clear)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from mcprelay.relay.errors import RelayError
-    from mcprelay.relay.gate import Gate
+    from mcprelay.relay.gate import Gated
     from mcprelay.relay.listed import Listed
     from mcprelay.relay.names import Shadow
     from mcprelay.relay.post import Post
@@ -34,7 +34,7 @@ class Chosen(NamedTuple):
 
 
 def offered(
-    chosen: Sequence[Chosen], *, gate: Gate | None, local: Sequence[str], unreachable: Mapping[str, RelayError]
+    chosen: Sequence[Chosen], *, gate: Gated | None, local: Sequence[str], unreachable: Mapping[str, RelayError]
 ) -> ToolSet:
     """The set.
 
@@ -68,7 +68,7 @@ def _report(
 class _Making:
     """The tools so far: one run, one account, one table of names."""
 
-    def __init__(self, gate: Gate | None) -> None:
+    def __init__(self, gate: Gated | None) -> None:
         self.tools: list[GuardedTool] = []
         self.doubled: list[Left] = []
         self.unpinned: list[str] = []

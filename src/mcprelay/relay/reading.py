@@ -6,9 +6,10 @@ decided elsewhere each time.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import astuple
 
 from mcprelay.relay.budget import Limits
 from mcprelay.relay.errors import DefinitionRefused
@@ -18,6 +19,8 @@ from mcprelay.relay.pins import Definition, define
 from mcprelay.relay.presentation import Presented, presented
 from mcprelay.wire.reference import SchemaRefused
 from mcprelay.wire.schema import Validator
+
+_Bounds: TypeAlias = tuple[int, ...]
 
 
 class Reading(Struct, frozen=True, kw_only=True):
@@ -38,8 +41,10 @@ class Readings:
     """Definitions by their JSON, and readings by digest, for as long as there is room (`kept`)."""
 
     def __init__(self, *, entries: int = 10_000) -> None:
-        self._known: Kept[tuple[str, Limits], Reading | str] = Kept(entries=entries)
+        self._known: Kept[tuple[str, _Bounds], Reading | str] = Kept(entries=entries)
         self._defined: Kept[bytes, Definition] = Kept(entries=entries)
+        self._limits: Limits | None = None
+        self._bounds: _Bounds = ()
 
     def define(self, raw: bytes) -> Definition:
         """The definition that a tool's own JSON says: as `pins.define`, once for the same bytes.
@@ -59,7 +64,7 @@ class Readings:
         Raises:
             DefinitionRefused: It cannot be offered. The sentence holds no word of the server.
         """
-        place = (definition.digest, limits)
+        place = (definition.digest, self._bounds_of(limits))
         reading = self._known.get(place)
         if reading is None:
             reading = _read(definition, limits)
@@ -67,6 +72,12 @@ class Readings:
         if isinstance(reading, str):
             raise DefinitionRefused(reading)
         return reading
+
+    def _bounds_of(self, limits: Limits) -> _Bounds:
+        """What a reading depends on, worked out once for a list."""
+        if limits is not self._limits:
+            self._limits, self._bounds = limits, (limits.definition_bytes, *astuple(limits.schema))
+        return self._bounds
 
 
 def _read(definition: Definition, limits: Limits) -> Reading | str:

@@ -16,6 +16,7 @@ from mcprelay.relay import audit, config
 from mcprelay.relay.budget import Ledger, Limits
 from mcprelay.relay.errors import DefinitionRefused, NotTrusted, RelayError, ServerUnreachable, SettingWrong
 from mcprelay.relay.frame import Filter, Framed, FramedMessage, Funnel, TokenCounter
+from mcprelay.relay.gate import PATIENCE, Gated
 from mcprelay.relay.lockfile import LockFile
 from mcprelay.relay.offer import Chosen, offered
 from mcprelay.relay.policy import Trust
@@ -49,6 +50,8 @@ class Relay:
         servers: The servers by name: the keys of `mcprelay.toml`, or `target` for a `Server` of this process.
         limits: Bounds on everything that is shown.
         gate: Asked before each call (`mcprelay.relay.gate`).
+        gate_timeout: Seconds that the gate may take for one call, which is denied then; `math.inf` is no limit. A
+            person whom it asks by `ask` has the patience said there.
         lock: What was reviewed: the path of a lock file, or a lock. None is no lock.
         filters: See each text before a model does.
         tokens: Counts the tokens of a text, for limits in tokens.
@@ -69,6 +72,7 @@ class Relay:
         servers: Mapping[str, Mapping[str, Any]] | None = None,
         limits: Limits | None = None,
         gate: Gate | None = None,
+        gate_timeout: float = PATIENCE,
         lock: str | os.PathLike[str] | Lock | None = None,
         filters: Sequence[Filter] = (),
         tokens: TokenCounter | None = None,
@@ -81,7 +85,7 @@ class Relay:
     ) -> None:
         made = config.from_mapping(servers or {}, limits=limits)
         self._config = made if cache is None else replace(made, cache=cache)
-        self._gate = gate
+        self._gate = _gated(gate, gate_timeout)
         self._lock = LockFile(lock)
         self._filters = tuple(filters)
         self._counter = tokens
@@ -399,6 +403,12 @@ class Relay:
 
     def _charged(self, settings: ServerSettings, ledger: Ledger) -> Funnel:
         return Funnel(settings.name, limits=settings.limits, filters=self._filters, tokens=self._counter, ledger=ledger)
+
+
+def _gated(gate: Gate | None, timeout: Any) -> Gated | None:
+    if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not timeout >= 0:
+        raise SettingWrong(f"gate_timeout is a number of seconds, and not {timeout!r}")
+    return None if gate is None else Gated(gate, timeout)
 
 
 def _secret(token: Token) -> Secret | TokenSource:

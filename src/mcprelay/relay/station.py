@@ -384,10 +384,7 @@ def _client(
         check_output=False,  # the output schema is outside of the pin
         request_timeout=settings.timeout,
         connect_timeout=settings.timeout,  # a first `npx` takes longer than clients wait
-        response_bytes=settings.limits.message_bytes,
-        depth=settings.limits.message_depth,
-        list_bytes=settings.limits.message_bytes,
-        list_items=settings.limits.tools,
+        **settings.limits.client,
         reconnections=math.inf,  # a server that is gone for long is heard again when it is back
         **options,
     )
