@@ -115,6 +115,23 @@ async def test_an_attempt_that_was_refused_is_no_attempt_that_may_have_run():
         assert "nothing was sent" not in str(error)
 
 
+async def test_an_attempt_that_may_have_run_counts_more_than_one_that_was_refused_after_it():
+    async def respond(exchange):
+        if len(http.exchanges) == 1:
+            exchange.cut()
+        else:
+            http._server.close()
+            await exchange.reply(401, b"", headers={"connection": "close"})
+
+    tokens = iter(("first", "second", "third"))
+    async with ScriptedHttp(respond) as http, fresh(http.url, auth=lambda: next(tokens)) as client:
+        retry = Retry(attempts=2, backoff=0, idempotent=True)
+        error = await failure_of(client.call_tool("charge", retry=retry), ConnectFailed)
+        assert [exchange.headers["authorization"] for exchange in http.exchanges] == ["Bearer first", "Bearer second"]
+        assert error.evidence is Evidence.MAYBE_SENT
+        assert "safe to try again" not in str(error)
+
+
 async def test_when_the_list_cannot_be_refreshed_the_refusal_is_what_is_known_of_the_call():
     async def respond(exchange):
         if exchange.asks == "tools/call":

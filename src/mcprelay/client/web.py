@@ -296,10 +296,7 @@ class Web(Link):
 
     def _evidence(self, call: Call) -> Evidence:
         request: Request | None = call.request
-        if call.evidence is Evidence.ANSWERED or request is None:
-            return call.evidence
-        evidence = request.evidence
-        return Evidence.ANSWERED if call.refused and evidence is Evidence.NOT_SENT else evidence
+        return call.evidence if call.evidence is Evidence.ANSWERED or request is None else request.evidence
 
     def expired(self, call: Call, pending: Pending, notice: bytes) -> None:
         """See `Link`."""
