@@ -19,6 +19,7 @@ from mcprelay.relay.gate import (
     from_callable,
     read_only,
 )
+from mcprelay.relay.names import public_name
 
 
 def call(tool="create_issue", *, server="github", principal=None, **arguments):
@@ -115,10 +116,40 @@ async def test_a_person_sees_the_call_with_everything_visible():
     gate = lambda call: ask(lambda question: seen.append(question) or True, why="it writes")  # noqa: E731
     await admit(gate, call("cre\u200bate", title="x\u202e"))
     assert seen[0].text == (
-        'Run cre⟨U+200B ZERO WIDTH SPACE⟩ate of github?\nit writes\n{\n  "title": "x⟨U+202E RIGHT-TO-LEFT OVERRIDE⟩"\n}'
+        "Run github__cre⟨U+200B ZERO WIDTH SPACE⟩ate, which is cre⟨U+200B ZERO WIDTH SPACE⟩ate of github?\nit writes\n"
+        '{\n  "title": "x⟨U+202E RIGHT-TO-LEFT OVERRIDE⟩"\n}'
     )
     assert seen[0].why == "it writes"
     assert seen[0].call.arguments == {"title": "x\u202e"}
+
+
+async def test_a_person_sees_which_of_two_long_names_it_is():
+    texts = []
+    for end in ("_safe", "_evil"):
+        tool = "a" * 125 + end
+        made = Call(server="s", tool=tool, name=public_name("s", tool), arguments={})
+        await admit(lambda call: ask(lambda question: texts.append(question.text) or True), made)
+        assert public_name("s", tool) in texts[-1]
+    assert len(set(texts)) == 2
+
+
+async def test_what_a_gate_does_to_the_arguments_reaches_nobody_else():
+    seen = []
+
+    def changing(call):
+        call.arguments["to"] = call.arguments["deep"]["list"][0] = "changed"
+        return ask(lambda question: seen.append(question) or question.call.arguments.clear() or True)
+
+    def looking(call):
+        seen.append(call)
+        return True
+
+    made = call(to="ann", deep={"list": ["x"]})
+    assert await refusal(every(changing, changing, looking), made) is None
+    assert made.arguments == {"to": "ann", "deep": {"list": ["x"]}}
+    assert seen[0].arguments == made.arguments
+    assert '"ann"' in seen[2].text
+    assert "changed" not in seen[1].text + seen[2].text
 
 
 async def test_who_does_not_answer_in_time_says_no():
@@ -179,7 +210,8 @@ def named(name, answer):
 async def test_every_gate_has_to_allow_and_a_denial_is_final_before_anyone_is_asked():
     asked = []
     asks = named("asks", ask(lambda question: asked.append(1) or True))
-    assert await refusal(every()) is None
+    with pytest.raises(SettingWrong, match="every call"):
+        every()
     assert await refusal(every(named("a", allow()), named("b", True))) is None
     assert await refusal(every(asks, named("no", deny("no")))) == ("no", "no")
     assert asked == []
@@ -249,6 +281,16 @@ async def test_scopes_may_be_read_in_another_way():
     gate = by_scopes({"github": ["a", "b"]}, scopes_of=lambda principal: principal["scope"].split())
     assert await refusal(gate, call(principal={"scope": "a b c"})) is None
     assert (await refusal(gate, call(principal={"scope": ""})))[0] == "it takes the scope a, b"
+
+
+@pytest.mark.parametrize(
+    ("scopes", "passes"),
+    [("ab", False), ("a", True), ("b a", True), ("ba ab", False), ({"a": False}, False), (b"a", False), (5, False)],
+)
+async def test_scopes_in_one_text_are_words_and_no_letters(scopes, passes):
+    principal = Principal()
+    principal.scopes = scopes
+    assert (await refusal(by_scopes({"github": ["a"]}), call(principal=principal)) is None) is passes
 
 
 @pytest.mark.parametrize("scopes", ["write", 5])

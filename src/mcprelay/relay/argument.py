@@ -36,7 +36,7 @@ def read(given: Mapping[str, Any] | str | bytes | None) -> dict[str, Any]:
     return dict(given)
 
 
-def own(given: dict[str, Any]) -> dict[str, Any]:
+def own(given: Mapping[str, Any]) -> dict[str, Any]:
     """A copy through and through: what a person agrees to is what is sent, whatever becomes of the caller's own lists.
 
     Raises:

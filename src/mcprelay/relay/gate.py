@@ -1,7 +1,8 @@
 """Gates: may this principal run this tool with these arguments, now?
 
 A gate is a function of a `Call` that gives a `Verdict`. It is asked after trust and before the request, with the final
-arguments, and again for every call. Whatever goes wrong in a gate denies. What a server says of its own tools (its
+arguments, and again for every call. Each gate, and each person, gets a copy of its own, so that what a gate does to it
+reaches neither the next one nor the server. Whatever goes wrong in a gate denies. What a server says of its own tools (its
 annotations) is not among the things that a gate sees.
 """
 
@@ -15,7 +16,9 @@ from typing import Any, TypeAlias
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
+from mcprelay.relay.argument import own
 from mcprelay.relay.errors import CallDenied, SettingWrong
 from mcprelay.relay.policy import UNDECLARED, declared
 from mcprelay.relay.reveal import legible, reveal
@@ -33,7 +36,7 @@ class Call(Struct, frozen=True, kw_only=True):
         server: The configured name.
         tool: The server's own name of the tool.
         name: The public name.
-        arguments: The final arguments, as they will be sent.
+        arguments: A copy of the final arguments, as they will be sent.
         digest: The digest of the definition that was offered.
         principal: For whom the call is made; whatever the application gave.
     """
@@ -161,7 +164,7 @@ async def consult(gate: Gate, call: Call, *, timeout: float | None = None) -> Ve
     name = _name(gate)
     waiting = asyncio.timeout(timeout)
     try:
-        answer = gate(call)
+        answer = gate(_copy(call))
         if inspect.isawaitable(answer):
             async with waiting:
                 answer = await answer
@@ -173,6 +176,11 @@ async def consult(gate: Gate, call: Call, *, timeout: float | None = None) -> Ve
         return Verdict(reason="the check of this application failed", gate=name)
     verdict = _verdict(answer)
     return verdict if verdict.gate else Verdict(reason=verdict.reason, asks=verdict.asks, gate=name)
+
+
+def _copy(call: Call) -> Call:
+    """A call whose arguments nobody else has."""
+    return replace(call, arguments=own(call.arguments))
 
 
 async def _settled(answer: Any) -> Any:
@@ -192,7 +200,7 @@ def _verdict(answer: Any) -> Verdict:
 async def _asked(each: Ask, call: Call) -> str | None:
     """Ask one person. None if they agree, else why not."""
     try:
-        question = Question(call=call, why=each.why, text=_words(call, each.why))
+        question = Question(call=_copy(call), why=each.why, text=_words(call, each.why))
         async with asyncio.timeout(each.patience):
             answer = await _settled(each.human(question))
     except TimeoutError:
@@ -208,10 +216,11 @@ async def _asked(each: Ask, call: Call) -> str | None:
 
 
 def _words(call: Call, why: str) -> str:
-    """A call in words for a person."""
+    """A call in words for a person. The public name is the tool's alone, so it is there whole."""
     text = msgspec.json.format(msgspec.json.encode(call.arguments), indent=2).decode()
     because = f"\n{reveal(why)}" if why else ""
-    return f"Run {legible(call.tool)} of {legible(call.server)}?{because}\n{reveal(text)}"
+    name = reveal(call.name, of="name")
+    return f"Run {name}, which is {legible(call.tool)} of {legible(call.server)}?{because}\n{reveal(text)}"
 
 
 def _name(gate: Any) -> str:
@@ -222,7 +231,13 @@ def _name(gate: Any) -> str:
 
 
 def every(*gates: Gate) -> Gate:
-    """All have to allow. A denial is final even where an earlier gate would ask; all who are asked have to agree."""
+    """All have to allow. A denial is final even where an earlier gate would ask; all who are asked have to agree.
+
+    Raises:
+        SettingWrong: There are none, so that every call would pass.
+    """
+    if not gates:
+        raise SettingWrong("every() of no gates would allow every call; give it one at least, or no gate at all")
 
     async def every_gate(call: Call) -> Verdict:
         asks: list[Ask] = []
@@ -266,7 +281,8 @@ def by_scopes(required: Mapping[str, Any], *, scopes_of: Callable[[Any], Collect
     Args:
         required: For each server the scopes that its calls take, or a table of tools with the scopes of each, where
             `"*"` stands for every other tool. A server or tool that is not in it is denied.
-        scopes_of: Gives the scopes of a principal. Without it they are `principal.scopes`, or none.
+        scopes_of: Gives the scopes of a principal. Without it they are `principal.scopes`, or none. A text of them is
+            read as OAuth writes it, one space apart; a mapping, which could say no of one, denies.
     """
     table = {server: _scopes(entry, server) for server, entry in required.items()}
     read = scopes_of or (lambda principal: getattr(principal, "scopes", None) or ())
@@ -276,10 +292,17 @@ def by_scopes(required: Mapping[str, Any], *, scopes_of: Callable[[Any], Collect
         needed = entry.get(call.tool, entry.get("*"))
         if needed is None:
             return deny("no scope is set for it")
-        lacking = sorted(needed.difference(read(call.principal)))
+        lacking = sorted(needed.difference(_held(read(call.principal))))
         return deny(f"it takes the scope {', '.join(lacking)}") if lacking else allow()
 
     return scope_gate
+
+
+def _held(scopes: Any) -> Collection[str]:
+    """The scopes that a principal has."""
+    if isinstance(scopes, Mapping):
+        raise TypeError("scopes are a list of them, or a text")
+    return scopes.split() if isinstance(scopes, str) else frozenset(scopes)
 
 
 def _scopes(entry: Any, server: str) -> dict[str, frozenset[str]]:
