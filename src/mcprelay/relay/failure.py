@@ -34,6 +34,8 @@ from mcprelay.relay.errors import CallDenied, RelayError
 from mcprelay.types import Text, ToolResult
 
 _UNAUTHORIZED = 401
+_LARGEST_CODE = 1 << 31
+"""Of the errors of JSON-RPC and of everybody who adds to them, with room to spare."""
 _SENT = {
     Evidence.NOT_SENT: " Nothing was sent, so the call can be made again.",
     Evidence.MAYBE_SENT: " It may have been carried out all the same: look before it is made again.",
@@ -99,7 +101,7 @@ def tell(error: Exception, *, acts: bool = True) -> Told:
     if isinstance(error, ToolError):
         return Told(answer=_answer(error), code="tool_failed")
     if isinstance(error, RemoteError):
-        return Told(local=f"The server answered with error {error.code}.", remote=_said(error), code="tool_failed")
+        return Told(local=_answered(error.code), remote=_said(error), code="tool_failed")
     if isinstance(error, HttpError) and not isinstance(error, AuthorizationRequired):
         return Told(local=f"The server answered with HTTP status {error.status}.", remote=error.body)
     if isinstance(error, NeedsInput):
@@ -150,6 +152,13 @@ def _answer(error: ToolError) -> ToolResult:
     content = error.content or ((Text(error.message),) if error.message else ())
     structured = UNSET if error.structured is None else error.structured
     return ToolResult(content=content, structured_content=structured, is_error=True)
+
+
+def _answered(code: Any) -> str:
+    """Our sentence on a JSON-RPC error. Its code is the server's word too, and enough digits say whatever one likes."""
+    if isinstance(code, int) and abs(code) <= _LARGEST_CODE:
+        return f"The server answered with error {code:d}."
+    return "The server answered with an error of a code that is none."
 
 
 def _said(error: RemoteError) -> str:

@@ -2,8 +2,8 @@
 
 A gate is a function of a `Call` that gives a `Verdict`. It is asked after trust and before the request, with the final
 arguments, and again for every call. Each gate, and each person, gets a copy of its own, so that what a gate does to it
-reaches neither the next one nor the server. Whatever goes wrong in a gate denies. What a server says of its own tools (its
-annotations) is not among the things that a gate sees.
+reaches neither the next one nor the server. Whatever goes wrong in a gate denies. What a server says of its own tools
+(its annotations) is not among the things that a gate sees.
 """
 
 from __future__ import annotations

@@ -1,23 +1,43 @@
-"""Which parameters of a tool make its answer smaller: a guess from their names, told where an answer is too large."""
+"""Which parameters of a tool make its answer smaller: a guess from their names, told where an answer is too large.
+
+It is told outside of any frame, so only names are told whose every word is in the list below: a name with a word of the
+server's own is left out.
+"""
 
 from __future__ import annotations
 
 import re
 from typing import Any
 
-_SIZING = re.compile(
-    r"(?i)(?:.*_)?(?:limit|count|max|top|first|last|take|size|page|pages|per_page|page_size|pagesize|cursor|offset|skip|start|end"
-    r"|since|until|before|after|from|to|range|lines|head|tail|depth|fields|filter|columns)(?:_.*)?"
+_SIZING = frozenset(
+    "limit count max top first last take size page pages pagesize cursor offset skip start end since until before after"
+    " from to range lines head tail depth fields filter columns".split()
 )
-_SPLIT = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
+_BESIDE = frozenset(
+    "per number index length results items rows entries records bytes chars characters tokens token date time day days"
+    " at of in by".split()
+)
+_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_PLAIN = re.compile(r"[A-Za-z]+(?:[_-][A-Za-z]+)*")
+_LONGEST = 40
+_MOST_WORDS = 3
 _MOST = 5
 
 
 def narrowing(schema: dict[str, Any]) -> tuple[str, ...]:
-    """At most five parameters, in the schema's order, whose names are plain words that speak of size."""
+    """At most five parameters, in the schema's order, whose names are made of our words alone and speak of size."""
     properties = schema.get("properties")
     if not isinstance(properties, dict):
         return ()
-    found = (name for name in properties if _PLAIN.fullmatch(name) and _SIZING.fullmatch(_SPLIT.sub("_", name)))
-    return tuple(name for _, name in zip(range(_MOST), found, strict=False))
+    return tuple(name for _, name in zip(range(_MOST), filter(_narrows, properties), strict=False))
+
+
+def _narrows(name: str) -> bool:
+    if len(name) > _LONGEST or not _PLAIN.fullmatch(name):
+        return False
+    words = [word.lower() for word in _WORDS.findall(name)]
+    return len(words) <= _MOST_WORDS and not _SIZING.isdisjoint(words) and all(map(_is_ours, words))
+
+
+def _is_ours(word: str) -> bool:
+    return word in _SIZING or word in _BESIDE
