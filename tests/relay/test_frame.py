@@ -606,8 +606,8 @@ def test_a_parameter_with_a_word_that_is_not_ours_is_never_told_outside_of_a_fra
 @pytest.mark.parametrize("code", [10**4000, -(1 << 40), "see below", None])
 def test_a_code_that_no_error_has_is_not_told_outside_of_a_frame(code):
     framed = Funnel("s").failure(RemoteError(code, "why"))
-    assert framed.text.startswith("The server answered with an error of a code that is none.\n<untrusted-data")
-    assert framed.local == "The server answered with an error of a code that is none."
+    assert framed.text.startswith("The server answered with an error whose code is out of range.\n<untrusted-data")
+    assert framed.local == "The server answered with an error whose code is out of range."
 
 
 def test_a_limit_left_open_is_no_limit():

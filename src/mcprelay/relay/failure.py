@@ -158,7 +158,7 @@ def _answered(code: Any) -> str:
     """Our sentence on a JSON-RPC error. Its code is the server's word too, and enough digits say whatever one likes."""
     if isinstance(code, int) and abs(code) <= _LARGEST_CODE:
         return f"The server answered with error {code:d}."
-    return "The server answered with an error of a code that is none."
+    return "The server answered with an error whose code is out of range."
 
 
 def _said(error: RemoteError) -> str:

@@ -9,13 +9,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
-_SIZING = frozenset(
-    "limit count max top first last take size page pages pagesize cursor offset skip start end since until before after"
-    " from to range lines head tail depth fields filter columns".split()
+_SIZING = re.compile(
+    r"limit|count|max|top|first|last|take|size|pages?|pagesize|cursor|offset|skip|start|end|since|until|before|after"
+    r"|from|to|range|lines|head|tail|depth|fields|filter|columns"
 )
-_BESIDE = frozenset(
-    "per number index length results items rows entries records bytes chars characters tokens token date time day days"
-    " at of in by".split()
+_BESIDE = re.compile(
+    r"per|number|index|length|results|items|rows|entries|records|bytes|chars|characters|tokens?|date|time|days?|at|in|by"
 )
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _PLAIN = re.compile(r"[A-Za-z]+(?:[_-][A-Za-z]+)*")
@@ -36,8 +35,5 @@ def _narrows(name: str) -> bool:
     if len(name) > _LONGEST or not _PLAIN.fullmatch(name):
         return False
     words = [word.lower() for word in _WORDS.findall(name)]
-    return len(words) <= _MOST_WORDS and not _SIZING.isdisjoint(words) and all(map(_is_ours, words))
-
-
-def _is_ours(word: str) -> bool:
-    return word in _SIZING or word in _BESIDE
+    others = [word for word in words if not _SIZING.fullmatch(word)]
+    return len(others) < len(words) <= _MOST_WORDS and all(map(_BESIDE.fullmatch, others))
