@@ -216,6 +216,24 @@ LOOPS = {
     "langchain": langchain,
     "openai-agents": openai_agents,
 }
+PACKAGES = {
+    "anthropic": "anthropic",
+    "openai": "openai",
+    "openai-chat": "openai",
+    "google": "google-genai",
+    "pydantic-ai": "pydantic-ai",
+    "langchain": "langchain-core langchain-openai",
+    "openai-agents": "openai-agents",
+}
+"""What each loop imports, as `pip install` calls it."""
+
+
+async def answer(provider: str, task: Task) -> str:
+    """What the model comes to. An SDK that is not installed ends the program with a sentence."""
+    try:
+        return await LOOPS[provider](task)
+    except ImportError as missing:
+        sys.exit(f"--provider {provider}: {missing}. It takes: pip install {PACKAGES[provider]}")
 
 # ----------------------------------------------------------------------------------------- what a person sees, and says
 
@@ -294,7 +312,7 @@ async def main() -> None:
             max_tokens=given.max_tokens,
             **scripted,
         )
-        print(await LOOPS[given.provider](task))
+        print(await answer(given.provider, task))
 
 
 if __name__ == "__main__":

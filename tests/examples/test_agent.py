@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -19,10 +20,10 @@ SDKS = {
 }
 
 
-def agent(*arguments: str, typed: str = "") -> subprocess.CompletedProcess[str]:
+def agent(*arguments: str, typed: str = "", before: Sequence[Path] = ()) -> subprocess.CompletedProcess[str]:
     pytest.importorskip("mcp_server_time")
     command = [sys.executable, str(ROOT / "examples" / "agent.py"), *arguments]
-    env = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, [*before, ROOT / "src"]))}
     return subprocess.run(command, input=typed, capture_output=True, text=True, env=env, timeout=100, check=False)
 
 
@@ -53,6 +54,17 @@ def test_it_stops_when_it_has_no_steps_left():
     pytest.importorskip("anthropic")
     done = agent("--offline", "--max-steps", "1", "Noon in Tokyo?")
     assert done.stdout.rstrip().endswith("(stopped: no steps left)")
+
+
+@pytest.mark.parametrize("provider", SDKS)
+def test_it_says_what_to_install_where_an_sdk_is_missing(provider: str, tmp_path: Path):
+    name = SDKS[provider].partition(".")[0]
+    (tmp_path / f"{name}.py").write_text(f"raise ModuleNotFoundError(\"No module named '{name}'\", name='{name}')")
+    done = agent("--offline", "--provider", provider, "Noon in Tokyo?", before=[tmp_path])
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    last = done.stderr.strip().splitlines()[-1]
+    assert f"--provider {provider}: No module named '{name}'. It takes: pip install " in last
 
 
 def test_it_says_which_setting_is_missing():
