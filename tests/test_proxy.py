@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from typing import Any
 
 import pytest
@@ -379,3 +380,30 @@ async def test_an_upstream_that_promised_changes_and_tells_of_none_is_served_all
     async with Client(proxy(Client(back))) as client:
         assert (await client.call_tool("add", {"a": 1, "b": 2})).value == 3
     assert "changes of the other server will not be seen" in caplog.text
+
+
+async def test_that_changes_are_not_seen_any_more_is_said_once_listening_has_been_given_up(back: Server):
+    said: list[str] = []
+    ended = asyncio.Event()
+
+    class Ear(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            said.append(record.getMessage())
+            ended.set()
+
+    channels: list[Any] = []
+
+    class Source:
+        def connect(self) -> Any:
+            channels.append(back.connect())
+            return channels[-1]
+
+    logger = logging.getLogger("tests.proxy.given_up")
+    logger.addHandler(Ear())
+    async with Client(proxy(Client(Source(), reconnections=0), logger=logger)) as client:
+        assert (await client.call_tool("add", {"a": 1, "b": 2})).value == 3
+        await channels[0].aclose()
+        await asyncio.wait_for(ended.wait(), 5)
+        assert (await client.call_tool("add", {"a": 1, "b": 2})).value == 3
+    assert [line.partition(":")[0] for line in said] == ["changes of the other server will not be seen any more"]
+    assert "reconnections=0" in said[0]

@@ -45,6 +45,7 @@ from mcprelay.wire.trace import KEYS
 
 if TYPE_CHECKING:
     from mcprelay.client import Client
+    from mcprelay.client.listening import Event, Listening
     from mcprelay.client.progress import LogMessage, Progress
     from mcprelay.revisions import Revision
     from mcprelay.server.call import Call
@@ -139,15 +140,23 @@ class Upstream:
                 task.cancel()
                 await asyncio.wait([task])
 
-    async def _hear(self, events: Any) -> None:
-        names = {ToolsChanged: "tools", ResourcesChanged: "resources", PromptsChanged: "prompts"}
-        async for event in events:
+    async def _hear(self, events: Listening) -> None:
+        names: dict[type, str] = {ToolsChanged: "tools", ResourcesChanged: "resources", PromptsChanged: "prompts"}
+        async for event in self._heard(events):
             kind = names.get(type(event))
             if kind is not None:
                 try:
                     await self._read(kind)
                 except CallFailed as error:
                     self._known.logger.warning("the list of %s could not be read again: %s", kind, error)
+
+    async def _heard(self, events: Listening) -> AsyncIterator[Event]:
+        """What is listened to; that it came to an end is said, since it is served on without."""
+        try:
+            async for event in events:
+                yield event
+        except CallFailed as error:
+            self._known.logger.warning("changes of the other server will not be seen any more: %s", error)
 
     @property
     def _known(self) -> Server:
@@ -189,8 +198,8 @@ class Upstream:
                 task.cancel()
                 await asyncio.wait([task])
 
-    async def _pass_on(self, events: Any) -> None:
-        async for event in events:
+    async def _pass_on(self, events: Listening) -> None:
+        async for event in self._heard(events):
             if isinstance(event, ResourceUpdated):
                 await self._known.resource_updated(event.uri)
 
