@@ -65,10 +65,23 @@ def _asked(name: str, field: dict[str, Any], question: Elicitation, *, optional:
 
 def _visit(question: Elicitation) -> ElicitResult:
     url = question.url or ""
-    say(f"  It wants you to open {url}\n  on the host {urlsplit(url).hostname or '(none)'}. Open it? [y/N]")
+    host = _host_of(url)
+    if host is None:
+        say(f"  It wants you to open {url}\n  which is no address of a web page, so it is declined")
+        return question.decline()
+    say(f"  It wants you to open {url}\n  on the host {host}. Open it? [y/N]")
     if input("  > ").strip().lower() not in ("y", "yes"):
         return question.decline()
     import webbrowser
 
     webbrowser.open(url)
     return question.accept()
+
+
+def _host_of(url: str) -> str | None:
+    """The host that a page is on, or None where the address is not of the web: a file or a script is not opened."""
+    try:
+        parts = urlsplit(url)
+        return parts.hostname if parts.scheme in ("http", "https") else None
+    except ValueError:
+        return None
