@@ -143,3 +143,10 @@ async def test_an_auth_that_shows_nothing_leaves_the_header_to_the_user():
             with pytest.raises(ConfigurationError, match="give one of them"):
                 await client.call_tool("charge")
         assert len(http.exchanges) == 1
+
+
+async def test_what_a_query_holds_is_sent_and_not_shown():
+    assert repr(fresh("https://far.example/mcp?api_key=s3cret")) == "Client('https://far.example/mcp')"
+    async with ScriptedHttp(answering) as http, fresh(f"{http.url}?api_key=s3cret") as client:
+        await client.call_tool("charge")
+        assert http.exchanges[0].path == "/mcp?api_key=s3cret"

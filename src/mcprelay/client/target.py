@@ -40,7 +40,7 @@ class Target(Protocol):
 
     Attributes:
         key: What the server is remembered by, or None.
-        name: What it is called in messages and in the cache.
+        name: What it is called in messages. It holds nothing secret.
         reopens: Whether a link that ended can be replaced.
         mirrors: Whether its wire mirrors parts of a message in headers.
         parts: Everything that decides what it answers, as JSON can carry it; None where that cannot be known.
@@ -86,7 +86,8 @@ class Address:
 
     def __init__(self, url: str, *, auth: Auth | None, fields: Fields | None, network: Network) -> None:
         self.url = url
-        self.name = self.key = checked_url(url)
+        self.key = checked_url(url)
+        self.name = url.partition("?")[0]  # a query can hold credentials
         self._auth = auth
         self.public = not callable(fields)  # a function may name another tenant each time
         if not callable(fields):
