@@ -138,13 +138,15 @@ class GuardedTool:
                 standing = await self._looked()
             final = read(arguments)
             if self._gate is not None:
+                asked_at = self._post.clock()
                 final = own(final)
                 denied = await self._denied(final, self._gate)
                 if denied is not None:
                     return denied
-                # A person may have taken longer than a token lasts, or than a server takes to change a definition.
+                # A person may have taken longer than a server takes to change a definition, or than a token lasts.
                 self._post.require(self.tool)
-                standing = await self._looked()
+                slow = self._post.clock() - asked_at > _TOKEN_LASTS
+                standing = await self._looked(at=None if slow else standing.station)
         except (RelayError, Unreadable) as error:
             return self._refused(error)
         wrong = self._candidate.reading.validator.check(final)
@@ -156,11 +158,11 @@ class GuardedTool:
             )
         return standing.station, final
 
-    async def _looked(self) -> Standing:
+    async def _looked(self, *, at: Station | None = None) -> Standing:
         """Look whether the tool is still what was offered; see `Post.still`."""
         candidate = self._candidate
         self._standing = standing = await self._post.still(
-            candidate.definition, pinned=candidate.pinned, before=self._standing
+            candidate.definition, pinned=candidate.pinned, before=self._standing, at=at
         )
         return standing
 
@@ -233,6 +235,8 @@ class GuardedTool:
         return GuardedTool(MAKER, name=name, candidate=self._candidate, post=self._post, funnel=funnel, gate=self._gate)
 
 
+_TOKEN_LASTS = 10.0
+"""Seconds that a gate may take before the token's function is asked again: one call asks it once otherwise."""
 _RAISED = frozenset(["lock", "not_trusted", "not_trusted_undeclared", "not_trusted_empty"])
 
 

@@ -96,6 +96,11 @@ class Post:
             self._station = station
         return station
 
+    @property
+    def clock(self) -> Callable[[], float]:
+        """The time in seconds."""
+        return self._stations.shelves.clock
+
     def stands(self, before: Standing) -> bool:
         """Whether neither the lock nor the list is another one than when a tool was found to be still the same.
 
@@ -105,19 +110,22 @@ class Post:
         station, lock, listed = before
         return self._station is station and not station.closed and station.recent is listed and self._lock.now() is lock
 
-    async def still(self, offered: Definition, *, pinned: Pinned, before: Standing | None) -> Standing:
+    async def still(
+        self, offered: Definition, *, pinned: Pinned, before: Standing | None, at: Station | None = None
+    ) -> Standing:
         """See that a definition is still what was reviewed and what was offered.
 
         Args:
             pinned: Whether it was pinned when it was offered. Then it has to be still: a lock file that has lost the
                 section of its server says less than it did.
             before: What was found the last time. What still stands of it is not looked at again.
+            at: The station that this call has already, for whose token nobody is asked again.
 
         Raises:
             DefinitionRefused: It is not, or the server has it no more.
             RelayError: The list had to be asked for again, and could not be had.
         """
-        station = await self.station()
+        station = at if at is not None and not at.closed else await self.station()
         recent = station.recent or await station.listed()
         found = Standing(station, self._lock.now(), recent)
         if before is not None and before.lock is found.lock and before.listed is recent:

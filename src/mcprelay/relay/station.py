@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from mcprelay.client.outcome import Refused, Succeeded
     from mcprelay.client.progress import LogMessage
     from mcprelay.relay.question import Askers
-    from mcprelay.relay.settings import ServerSettings
+    from mcprelay.relay.settings import ServerSettings, TokenSource
     from mcprelay.relay.stations import Shelves
 
 log = logging.getLogger("mcprelay.relay")
@@ -53,6 +53,10 @@ class Station:
         shelves: Where lists are kept.
         askers: Who answers the server's questions, if anybody.
         listening: Whether changes of the list are listened for between calls.
+        source: The function that gave the token, if one did.
+
+    Attributes:
+        used_at: When it was last asked for, as the shelves' clock told it.
     """
 
     def __init__(
@@ -64,9 +68,12 @@ class Station:
         shelves: Shelves,
         askers: Askers,
         listening: Literal["on", "off"],
+        source: TokenSource | None = None,
     ) -> None:
         self.settings = settings
         self.key = key
+        self.source = source
+        self.used_at = 0.0
         self.closed = False
         self.heard: Counter[str] = Counter()
         self._shelves = shelves
@@ -80,8 +87,11 @@ class Station:
         self._listener: asyncio.Task[None] | None = None
         self._last: Listed | None = None
         self._last_place = ""
-        self._last_until = 0.0
+        self._last_until = self._heard_until = 0.0
+        self._answers = 0
+        self._hears = False
         self._accounts = _accounts(settings, token)
+        self._secret = token is not None or _has_secrets(settings)
         self._generation = 0
 
     @property
@@ -133,30 +143,40 @@ class Station:
             ServerUnreachable: No answer came.
             DefinitionRefused: The answer is no list of tools.
         """
-        place = self._place
+        place, before = self._place, self._answers
         kept = self._shelves.get(place)
         if kept is not None:
             return self._remembered(kept, place)
         async with self._listing:
-            kept = self._shelves.get(self._place)  # somebody else has just asked
+            place = self._place
+            kept = self._shelves.get(place)
+            if kept is None and self._answers > before and self._last_place == place:
+                kept = self._last  # somebody else has just asked: one answer is for all who wait at the same moment
             return kept if kept is not None else await self._ask()
 
     @property
     def recent(self) -> Listed | None:
-        """The list that was seen last, unless it may have changed since."""
+        """The list that was seen last, unless it may have changed since.
+
+        It may not for as long as the settings or the server say. Where the settings leave that to the server, and it
+        tells of changes, a list that was asked for while they are heard holds without a notice for a while, too.
+        """
         last = self._last
         if self._accounts is not None and self._last_place != self._place:
             return None
-        return last if last is not None and self._shelves.clock() < self._last_until else None
+        until = self._heard_until if self._hears else self._last_until
+        return last if last is not None and self._shelves.clock() < until else None
 
-    def _remembered(self, listed: Listed, place: str) -> Listed:
+    def _remembered(self, listed: Listed, place: str, *, heard: bool = False) -> Listed:
         self._last, self._last_place = listed, place
-        self._last_until = max(listed.fresh_until, listed.read_at + self._shelves.hintless)
+        self._last_until = self._heard_until = listed.fresh_until
+        if heard and self.settings.cache is None:
+            self._heard_until = max(listed.fresh_until, listed.read_at + self._shelves.hintless)
         return listed
 
     async def _ask(self) -> Listed:
         self._notices.hints.clear()
-        before, place = self._generation, self._place
+        before, place, heard = self._generation, self._place, self._hears
         try:
             client, found = await self._listing_of()
         except CallFailed as error:
@@ -172,9 +192,10 @@ class Station:
             revision=client.server.revision,
             read_at=now,
             fresh_until=now + kept_for,
-            private="private" in scopes or (self._has_secrets() and set(scopes) != {"public"}),
+            private="private" in scopes or (self._secret and set(scopes) != {"public"}),
         )
-        self._remembered(listed, self._place)
+        self._remembered(listed, self._place, heard=heard)
+        self._answers += 1
         if before == self._generation and place == self._last_place:  # else something changed while it was read
             self._shelves.put(place, listed, of=self.settings)
         self._listen()
@@ -206,10 +227,6 @@ class Station:
 
     def _deadline(self) -> float:
         return asyncio.get_running_loop().time() + self.settings.timeout
-
-    def _has_secrets(self) -> bool:
-        one = self.settings
-        return bool(one.token is not None or one.auth or one.headers or one.env or one.inherit)
 
     def refused(self, error: CallFailed) -> RelayError:
         """A failure to list as an error of the relay, without a word of the server."""
@@ -299,8 +316,12 @@ class Station:
             offered = None if face.capabilities is None else face.capabilities.tools
             if offered and offered.get("listChanged") is True:
                 async with client.listen(tools=True, reconnect=True) as events:
-                    async for _ in events:
-                        pass  # the client told `_Notices` already
+                    self._hears = True
+                    try:
+                        async for _ in events:
+                            pass  # the client told `_Notices` already, and tells it after an interruption, too
+                    finally:
+                        self._hears = False
 
 
 def _looked_at(opened: asyncio.Task[Any]) -> None:
@@ -336,6 +357,12 @@ class _Notices(Cache):
         """Hear of a change."""
         if notice == _TOOLS_CHANGED:
             self._told()
+
+
+def _has_secrets(one: ServerSettings) -> bool:
+    """Whether the settings hold what may say who calls; an address may in its query."""
+    asked = one.url is not None and "?" in one.url
+    return bool(one.token is not None or one.auth or one.headers or one.env or one.inherit or asked)
 
 
 def _accounts(settings: ServerSettings, token: str | None) -> str | None:

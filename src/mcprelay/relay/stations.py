@@ -14,6 +14,11 @@ from mcprelay.relay.listed import Listed, Memory, identity
 from mcprelay.relay.settings import CacheSettings, Secret, ServerSettings
 from mcprelay.relay.station import Station
 
+_SPARE = 8
+"""Idle stations that are kept for the tokens that one function gave."""
+_IDLE = 300.0
+"""Seconds after which an idle station for a function's token is closed when another one is made."""
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -111,8 +116,11 @@ class Stations:
         place = (settings.name, key)
         station = self._open.pop(place, None)
         if station is None:
+            source = given if callable(given) else None
             await self._make_room()
-            own = token is None and not callable(settings.token)
+            if source is not None:
+                await self._retire(settings.name, source)
+            own = token is None and source is None
             self.require_open(settings.name)  # it may have been closed while the token, or room, was waited for
             station = self._open.get(place) or Station(
                 settings,
@@ -121,7 +129,9 @@ class Stations:
                 shelves=self.shelves,
                 askers=self._askers,
                 listening="on" if own else "off",
+                source=source,
             )
+        station.used_at = self.shelves.clock()
         self._open[place] = station  # the last one used comes last
         return station
 
@@ -155,6 +165,16 @@ class Stations:
         idle = [place for place, station in self._open.items() if not station.busy]
         for place in idle[: max(0, len(self._open) - self._most + 1)]:
             await self._open.pop(place).aclose()
+
+    async def _retire(self, server: str, source: TokenSource) -> None:
+        """Let go of stations for tokens that their functions give no more, as far as that can be told."""
+        idle = [(place, one) for place, one in self._open.items() if one.source is not None and not one.busy]
+        same = [place for place, one in idle if place[0] == server and one.source == source]
+        before = self.shelves.clock() - _IDLE
+        old = {place for place, one in idle if one.used_at < before}.union(same[: max(0, len(same) - _SPARE + 1)])
+        gone = [self._open.pop(place) for place in old]
+        for station in gone:
+            await station.aclose()
 
 
 async def resolved(token: Secret | TokenSource | None, *, server: str) -> str | None:
