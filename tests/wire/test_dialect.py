@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mcprelay.wire.dialect import RULES, gemini, openai_strict, plain
 from mcprelay.wire.reference import Document
-from mcprelay.wire.restore import accepts_null, member_names
+from mcprelay.wire.restore import Nulls, member_names
 from mcprelay.wire.schema import SchemaLimits, SchemaRefused, Validator
 
 OPTIONAL = {
@@ -330,7 +330,7 @@ def test_the_way_back_stops_at_a_depth_that_no_validator_takes():
     ],
 )
 def test_whether_null_fits(schema, accepts):
-    assert accepts_null(schema, Document(schema)) is accepts
+    assert Nulls(Document(schema)).fit(schema) is accepts
 
 
 @settings(deadline=None)

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from mcprelay.wire.change import Changes
 from mcprelay.wire.gemini import reduced
 from mcprelay.wire.inline import inlined
 from mcprelay.wire.reference import Node, Schema, mapped
@@ -52,9 +53,9 @@ def plain(schema: Node, *, members: MemberRule = "any", limits: SchemaLimits = D
     made, changes = _prepared(schema, limits)
     rule = RULES[members]
     if members == "any":
-        return Rewritten(made, tuple(changes), dict)
+        return Rewritten(made, changes.told, dict)
     renamed = _renamed(made, rule, "#", changes)
-    return Rewritten(renamed, tuple(changes), lambda arguments: without_names(arguments, schema, rule))
+    return Rewritten(renamed, changes.told, lambda arguments: without_names(arguments, schema, rule))
 
 
 def openai_strict(schema: Node, *, limits: SchemaLimits = DEFAULT_LIMITS) -> Rewritten | None:
@@ -71,7 +72,7 @@ def openai_strict(schema: Node, *, limits: SchemaLimits = DEFAULT_LIMITS) -> Rew
         strict = Strict(changes).root(made)
     except Lost:
         return None
-    return Rewritten(strict, tuple(changes), lambda arguments: without_fill(arguments, schema))
+    return Rewritten(strict, changes.told, lambda arguments: without_fill(arguments, schema))
 
 
 def gemini(schema: Node, *, limits: SchemaLimits = DEFAULT_LIMITS) -> Rewritten:
@@ -83,10 +84,10 @@ def gemini(schema: Node, *, limits: SchemaLimits = DEFAULT_LIMITS) -> Rewritten:
     made, changes = _prepared(schema, limits)
     rule = RULES["gemini"]
     made = reduced(_renamed(made, rule, "#", changes), "#", changes)
-    return Rewritten(made, tuple(changes), lambda arguments: without_names(arguments, schema, rule))
+    return Rewritten(made, changes.told, lambda arguments: without_names(arguments, schema, rule))
 
 
-def _prepared(schema: Node, limits: SchemaLimits) -> tuple[Node, list[str]]:
+def _prepared(schema: Node, limits: SchemaLimits) -> tuple[Node, Changes]:
     """The schema without references, as an object schema with `properties`, since arguments are always an object."""
     well_formed(schema, limits=limits)
     made, changes = inlined(schema, growth=limits.schema_bytes // 4)
@@ -99,7 +100,7 @@ def _prepared(schema: Node, limits: SchemaLimits) -> tuple[Node, list[str]]:
     return made, changes
 
 
-def _renamed(node: Schema, rule: re.Pattern[str], where: str, changes: list[str]) -> Any:
+def _renamed(node: Schema, rule: re.Pattern[str], where: str, changes: Changes) -> Any:
     """Members renamed wherever the rule forbids their name, in `properties` and `required` alike."""
     if isinstance(node, bool):
         return node

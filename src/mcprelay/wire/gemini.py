@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from mcprelay.wire.change import Changes
 from mcprelay.wire.reference import Node, mapped
 from mcprelay.wire.strict import DEMANDS
 
@@ -22,11 +23,13 @@ SAYS = frozenset(
 """Keywords that Gemini takes."""
 _TOLD = DEMANDS | {"pattern", "multipleOf", "exclusiveMinimum", "exclusiveMaximum", "const", "default", "enum"}
 """Keywords that are told in words where they cannot stand; any other one demands nothing and is left out."""
+_GROWING = frozenset(["properties", "required"])
+"""Keywords that two schemas may both have and that join."""
 _LONGEST = 200
 """Characters of one demand told in words."""
 
 
-def reduced(node: Any, where: str, changes: list[str]) -> Any:
+def reduced(node: Any, where: str, changes: Changes) -> Any:
     """The schema in Gemini's keywords; `changes` is appended to."""
     if not isinstance(node, dict):
         return node
@@ -56,39 +59,42 @@ def _words(value: Any) -> str:
     return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
 
 
-def _merged(node: Node, where: str, changes: list[str]) -> Node:
+def _merged(node: Node, where: str, changes: Changes) -> Node:
     """`allOf` taken into the schema around it, as far as no keyword is said twice."""
     made = dict(node)
-    left = []
-    for inner in made.pop("allOf", []):
-        joined = _joined(made, inner) if isinstance(inner, dict) else None
-        if joined is None:
-            left.append(inner)
-        else:
-            made = joined
+    parts, left = made.pop("allOf", []), []
+    for keyword in _GROWING & made.keys():
+        made[keyword] = made[keyword].copy()  # once, and not once for each part that is taken in
+    for inner in parts:
+        if isinstance(inner, dict) and _join(made, inner):
             changes.append(f"{where}: a part of allOf taken into the schema")
+        else:
+            left.append(inner)
+    if "required" in made and parts:
+        made["required"] = list(dict.fromkeys(made["required"]))
     return {**made, "allOf": left} if left else made
 
 
-def _joined(one: Node, other: Node) -> Node | None:
-    """Two schemas that both apply as one, or None where that is not plainly possible."""
-    twice = {keyword for keyword in one.keys() & other.keys() if one[keyword] != other[keyword]}
+def _join(made: Node, other: Node) -> bool:
+    """Take a schema that also applies into one that is made, or leave both as they are: where that is not plain."""
+    twice = {keyword for keyword in other if keyword in made and made[keyword] != other[keyword]}
     if (
         not twice <= {"properties", "required", "description", "title"}
-        or "additionalProperties" in one.keys() ^ other.keys()
+        or ("additionalProperties" in made) != ("additionalProperties" in other)
+        or ("properties" in twice and not made["properties"].keys().isdisjoint(other["properties"]))
     ):
-        return None
-    made = {**other, **one}
+        return False
+    for keyword, value in other.items():
+        if keyword not in made:
+            made[keyword] = value.copy() if keyword in _GROWING else value
     if "properties" in twice:
-        if not one["properties"].keys().isdisjoint(other["properties"]):
-            return None
-        made["properties"] = {**one["properties"], **other["properties"]}
+        made["properties"].update(other["properties"])
     if "required" in twice:
-        made["required"] = list(dict.fromkeys([*one["required"], *other["required"]]))
-    return made
+        made["required"].extend(other["required"])
+    return True
 
 
-def _bounds(node: Node, where: str, changes: list[str]) -> Node:
+def _bounds(node: Node, where: str, changes: Changes) -> Node:
     """Exclusive bounds of whole numbers as inclusive ones."""
     if node.get("type") != "integer":
         return node
@@ -101,7 +107,7 @@ def _bounds(node: Node, where: str, changes: list[str]) -> Node:
     return made
 
 
-def _constant(node: Node, where: str, changes: list[str]) -> Node:
+def _constant(node: Node, where: str, changes: Changes) -> Node:
     """A constant as an enumeration of one."""
     if "const" not in node or "enum" in node or not _stands("enum", [node["const"]]):
         return node

@@ -2,7 +2,8 @@
 
 It knows references, recursion and what may be left out because it asserts nothing (`$schema`, `$comment`, `x-…`). The
 input is never changed. What cannot be replaced (recursion, or a document that would grow too large) stays a reference
-into `$defs`, and its target stays with it.
+into `$defs`, and its target stays with it. Where all references stay, each schema is copied once: the targets of
+references are all on the shelf then, and where one of them stood inside of another schema there is a reference, too.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from mcprelay.wire.change import Changes, inside
 from mcprelay.wire.reference import MANY, NAMED, ONE, REFERENCES, SHELVES, Document, Node, Schema
 
 ANNOTATIONS = frozenset(["title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly"])
@@ -23,7 +25,7 @@ class _Outgrown(Exception):
     """Replacing every reference would take more than the budget."""
 
 
-def inlined(schema: Node, *, growth: int) -> tuple[Node, list[str]]:
+def inlined(schema: Node, *, growth: int) -> tuple[Node, Changes]:
     """The schema with its references replaced, and what was changed.
 
     Args:
@@ -36,7 +38,8 @@ def inlined(schema: Node, *, growth: int) -> tuple[Node, list[str]]:
         return _Copy(schema, budget=2 * len(msgspec.json.encode(schema)) + growth).made()
     except _Outgrown:
         made, changes = _Copy(schema, budget=None).made()
-        return made, [*changes, "#: references stay, because the schema without them would be too large"]
+        changes.append("#: references stay, because the schema without them would be too large")
+        return made, changes
 
 
 class _Copy:
@@ -49,18 +52,19 @@ class _Copy:
         self._open: set[int] = set()
         self._names: dict[int, str] = {}
         self._kept: list[Node] = []
-        self._changes: dict[str, None] = {}
+        self._targets = frozenset() if budget is not None else _targets(root, self._document)
+        self._changes = Changes()
 
-    def made(self) -> tuple[Node, list[str]]:
+    def made(self) -> tuple[Node, Changes]:
         made = self._node(self._root, "#")
         shelf: Node = {}
         while self._kept:
             target = self._kept.pop()
             name = self._names[id(target)]
-            shelf[name] = self._node(target, f"#/$defs/{name}")
+            shelf[name] = self._node(target, inside("#", "$defs", name))
         if shelf:
             made["$defs"] = dict(sorted(shelf.items()))
-        return made, list(self._changes)
+        return made, self._changes
 
     def _schema(self, schema: Schema, where: str) -> Schema:
         return self._node(schema, where) if isinstance(schema, dict) else schema
@@ -71,9 +75,10 @@ class _Copy:
         made: Node = {}
         for keyword, value in node.items():
             if keyword in _IDENTITY or keyword.startswith("x-"):
-                self._note(f"{where}: {keyword} left out")
+                self._changes.append(f"{where}: {keyword} left out")
             elif keyword not in SHELVES and keyword not in REFERENCES:
-                made[keyword] = self._value(keyword, value, f"{where}/{keyword}")
+                self._spend(len(keyword))
+                made[keyword] = self._value(keyword, value, inside(where, keyword))
         for target in self._document.references(node):
             made = self._referred(target, made, where)
         self._open.discard(id(node))
@@ -81,9 +86,10 @@ class _Copy:
 
     def _value(self, keyword: str, value: Any, where: str) -> Any:
         if keyword in NAMED and isinstance(value, dict):
-            return {name: self._member(inner, f"{where}/{name}") for name, inner in value.items()}
+            self._spend(sum(map(len, value)))
+            return {name: self._member(inner, inside(where, name)) for name, inner in value.items()}
         if keyword in MANY and isinstance(value, list):
-            return [self._member(inner, f"{where}/{index}") for index, inner in enumerate(value)]
+            return [self._member(inner, inside(where, index)) for index, inner in enumerate(value)]
         if keyword in ONE:
             return self._member(value, where)
         encoded = msgspec.json.encode(value)
@@ -91,12 +97,14 @@ class _Copy:
         return msgspec.json.decode(encoded)  # a copy: an SDK that changes what it is given changes nothing of ours
 
     def _member(self, value: Any, where: str) -> Any:
+        if id(value) in self._targets and isinstance(value, dict):
+            return {"$ref": self._address(value)}
         return self._node(value, where) if isinstance(value, dict) else value
 
     def _referred(self, target: Schema, made: Node, where: str) -> Node:
         """`made` with the demands of a reference's target."""
         if self._left is not None and not (isinstance(target, dict) and id(target) in self._open):
-            self._note(f"{where}: $ref replaced by what it means")
+            self._changes.append(f"{where}: $ref replaced by what it means")
             found = self._schema(target, where)
         else:
             found = {"$ref": self._address(target)} if isinstance(target, dict) else target
@@ -123,5 +131,16 @@ class _Copy:
             if self._left < 0 or len(self._open) > _DEEPEST:
                 raise _Outgrown
 
-    def _note(self, change: str) -> None:
-        self._changes[change] = None
+
+def _targets(root: Node, document: Document) -> frozenset[int]:
+    """Every schema that a reference which can be reached means, by identity."""
+    seen: set[int] = set()
+    found: set[int] = set()
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        if id(node) not in seen:
+            seen.add(id(node))
+            found.update(id(target) for target in document.references(node) if isinstance(target, dict))
+            waiting.extend(inner for _, inner in document.edges(node))
+    return frozenset(found)

@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from mcprelay.wire.change import Changes
 from mcprelay.wire.reference import REFERENCES, Node, Schema, mapped, subschemas
 
 PATTERN_BYTES = 1 << 17
 """Bound on what one compiled pattern may take, and on what running it may take beside that."""
 _STRICT = ("unevaluatedProperties", "unevaluatedItems")
 """Keywords that forbid what no other keyword looked at: they tighten when another one is loosened."""
+_UNSURE = frozenset((*REFERENCES, *_STRICT))
 
 
 def engine() -> Any:
@@ -58,9 +60,11 @@ class Loosened:
     """
 
     def __init__(self, root: Schema, *, without: frozenset[str]) -> None:
-        self.changes: list[str] = []
+        self._told = Changes()
         self._without = without
+        self._affected = _affected(root, without)
         self.schema = self._copy(root, "#")
+        self.changes = self._told.told
 
     def _copy(self, node: Schema, where: str) -> Schema:
         if not isinstance(node, dict):
@@ -91,19 +95,34 @@ class Loosened:
 
     def _touched(self, inner: Schema) -> bool:
         """Whether a schema holds something that goes, or a reference, behind which something may."""
-        return not self._without.isdisjoint(patterns(inner)) or _holds(inner, (*REFERENCES, *_STRICT))
+        return id(inner) in self._affected
 
     def _note(self, where: str, keyword: str) -> None:
-        self.changes.append(f"{where}: {keyword} is not checked here: a pattern in it cannot run in linear time")
+        self._told.append(f"{where}: {keyword} is not checked here: a pattern in it cannot run in linear time")
 
 
-def _holds(root: Schema, keywords: tuple[str, ...]) -> bool:
-    """Whether one of these keywords stands in a schema, or in any inside of it."""
-    waiting: list[Schema] = [root]
+def _affected(root: Schema, without: frozenset[str]) -> set[int]:
+    """The schemas, by identity, that hold something that goes, or a reference, behind which something may."""
+    found: set[int] = set()
+    waiting: list[tuple[Schema, bool]] = [(root, False)]
     while waiting:
-        node = waiting.pop()
-        if isinstance(node, dict):
-            if any(keyword in node for keyword in keywords):
-                return True
-            waiting.extend(inner for _, _, inner in subschemas(node))
-    return False
+        node, leaving = waiting.pop()
+        if not isinstance(node, dict):
+            continue
+        inner = [schema for _, _, schema in subschemas(node)]
+        if not leaving:
+            waiting.append((node, True))
+            waiting.extend((schema, False) for schema in inner)
+        elif _goes(node, without) or any(id(schema) in found for schema in inner):
+            found.add(id(node))
+    return found
+
+
+def _goes(node: Node, without: frozenset[str]) -> bool:
+    """Whether a schema itself has what goes, or a reference."""
+    pattern, named = node.get("pattern"), node.get("patternProperties")
+    return (
+        (isinstance(pattern, str) and pattern in without)
+        or (isinstance(named, dict) and not without.isdisjoint(named))
+        or not _UNSURE.isdisjoint(node)
+    )

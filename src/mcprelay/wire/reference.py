@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias
 
 from mcprelay.errors import MCPRelayError
+from mcprelay.wire.change import inside
 
 Schema: TypeAlias = dict[str, Any] | bool
 Node: TypeAlias = dict[str, Any]
@@ -40,6 +41,8 @@ SAME_PLACE = frozenset(["allOf", "anyOf", "oneOf", "not", "if", "then", "else", 
 SHELVES = frozenset(("$defs", "definitions"))
 """Keywords whose schemas apply to nothing until a reference names them."""
 REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+_LONGEST_BASE = 2_048
+"""Characters of an address that other addresses are resolved against: each of them repeats it."""
 
 
 class SchemaRefused(MCPRelayError):
@@ -83,9 +86,9 @@ def mapped(node: Node, where: str, change: Callable[[Schema, str], Any]) -> Node
             made[keyword] = made[keyword].copy()
     for keyword, name, inner in list(subschemas(made)):
         if name is None:
-            made[keyword] = change(inner, f"{where}/{keyword}")
+            made[keyword] = change(inner, inside(where, keyword))
         else:
-            made[keyword][name] = change(inner, f"{where}/{keyword}/{name}")
+            made[keyword][name] = change(inner, inside(where, keyword, name))
     return made
 
 
@@ -166,6 +169,23 @@ class Document:
                 self._anchors.setdefault((base, name), node)
         self._bases[id(node)] = base
         return base
+
+
+def require_short(root: Schema) -> None:
+    """See that no address in a schema is so long that all those resolved against it would fill the memory.
+
+    Raises:
+        SchemaRefused: One may be.
+    """
+    waiting: list[tuple[Schema, int]] = [(root, 0)]
+    while waiting:
+        node, length = waiting.pop()
+        if isinstance(node, dict):
+            own = node.get("$id", node.get("id"))  # `id` is what the oldest draft calls it
+            length += len(own) if isinstance(own, str) else 0
+            if length > _LONGEST_BASE:
+                raise SchemaRefused(f"an $id in the schema is an address of more than {_LONGEST_BASE} characters")
+            waiting.extend((inner, length) for _, _, inner in subschemas(node))
 
 
 def absolute(base: str, reference: str) -> tuple[str, str]:

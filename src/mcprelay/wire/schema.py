@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from mcprelay.wire.pattern import Loosened, engine, patterns, runnable
-from mcprelay.wire.reference import Document, Schema, SchemaRefused
+from mcprelay.wire.reference import Document, Schema, SchemaRefused, require_short
 from mcprelay.wire.violation import Violation, violations
 from mcprelay.wire.workload import MAX_CHAIN, Load, appraise, count
 
@@ -137,9 +137,11 @@ def inspect(schema: Schema, *, limits: SchemaLimits = DEFAULT_LIMITS) -> Weight:
     if not isinstance(schema, dict | bool):
         raise SchemaRefused("a schema is an object or a boolean")
     weight = weigh(schema, depth=("schema_depth", limits.schema_depth), nodes=("schema_nodes", limits.schema_nodes))
-    size = len(msgspec.json.encode(schema))
-    if size > limits.schema_bytes:
-        raise _over("schema_bytes", limits.schema_bytes, f"the schema has {size} bytes")
+    text = msgspec.json.encode(schema)
+    if len(text) > limits.schema_bytes:
+        raise _over("schema_bytes", limits.schema_bytes, f"the schema has {len(text)} bytes")
+    if b'"$id"' in text or b"/draft-04/" in text:
+        require_short(schema)
     number = sum(1 for _ in islice(patterns(schema), limits.schema_patterns + 1))
     if number > limits.schema_patterns:
         raise _over("schema_patterns", limits.schema_patterns, "the schema has more regular expressions")
@@ -251,7 +253,7 @@ def _compiled(schema: Schema) -> tuple[tuple[str, ...], Any]:
             raise SchemaRefused(f"not a valid schema: {_first_line(error)}") from None
     loosened = Loosened(schema, without=unfit)
     try:
-        return tuple(loosened.changes), _built(loosened.schema)
+        return loosened.changes, _built(loosened.schema)
     except ValueError as error:
         raise SchemaRefused(f"not a valid schema: {_first_line(error)}") from None
 

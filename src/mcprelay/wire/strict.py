@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from mcprelay.wire.change import Changes, inside
 from mcprelay.wire.inline import ANNOTATIONS
 from mcprelay.wire.reference import Document, Node, Schema
-from mcprelay.wire.restore import accepts_null
+from mcprelay.wire.restore import Nulls
 
 SAYS = frozenset(
     [
@@ -40,10 +41,10 @@ class Lost(Exception):
 class Strict:
     """One schema on its way into the strict form. `changes` is appended to."""
 
-    def __init__(self, changes: list[str]) -> None:
+    def __init__(self, changes: Changes) -> None:
         self._changes = changes
         self._members = self._options = self._chars = 0
-        self._document = Document({})
+        self._nulls = Nulls(Document({}))
 
     def root(self, schema: Node) -> Node:
         """The strict form of an object schema that is well formed and whose references stand alone.
@@ -51,12 +52,12 @@ class Strict:
         Raises:
             Lost: The meaning would change, or a bound of the form would be exceeded.
         """
-        self._document = Document(schema)
+        self._nulls = Nulls(Document(schema))
         if "anyOf" in schema or "$ref" in schema:
             raise Lost
         made = self._node(schema, "#", 1)
         if isinstance(shelf := schema.get("$defs"), dict):
-            made["$defs"] = {name: self._schema(inner, f"#/$defs/{name}", 1) for name, inner in shelf.items()}
+            made["$defs"] = {name: self._schema(inner, inside("#", "$defs", name), 1) for name, inner in shelf.items()}
         return made
 
     def _schema(self, schema: Any, where: str, depth: int) -> Node:
@@ -75,7 +76,7 @@ class Strict:
         if "properties" in made or _is(made, "object"):
             self._object(made, where, depth)
         if "items" in made or _is(made, "array"):
-            made["items"] = self._schema(made.get("items"), f"{where}/items", depth + 1)
+            made["items"] = self._schema(made.get("items"), inside(where, "items"), depth + 1)
         return made
 
     def _keeps(self, keyword: str, value: Any, where: str) -> bool:
@@ -97,15 +98,15 @@ class Strict:
     def _alternatives(self, made: Node, where: str, depth: int) -> list[Node]:
         if made.keys() - ANNOTATIONS - {"anyOf"}:
             raise Lost  # demands beside alternatives
-        return [self._schema(inner, f"{where}/anyOf/{at}", depth) for at, inner in enumerate(made["anyOf"])]
+        return [self._schema(inner, inside(where, "anyOf", at), depth) for at, inner in enumerate(made["anyOf"])]
 
     def _object(self, made: Node, where: str, depth: int) -> None:
         """Close an object and require all its members."""
         properties = made.get("properties", {})
-        required = made.get("required", [])
+        required = frozenset(made.get("required", ()))
         if made.get("additionalProperties", False) is not False or ("properties" not in made and where != "#"):
             raise Lost  # members of any name are part of the meaning
-        if not properties.keys() >= set(required):
+        if not properties.keys() >= required:
             raise Lost
         if "additionalProperties" not in made:
             self._changes.append(f"{where}: closed to other members")
@@ -114,7 +115,7 @@ class Strict:
         if self._members > MAX_MEMBERS:
             raise Lost
         made["properties"] = {
-            name: self._member(inner, f"{where}/properties/{name}", depth + 1, optional=name not in required)
+            name: self._member(inner, inside(where, "properties", name), depth + 1, optional=name not in required)
             for name, inner in properties.items()
         }
         made["required"] = list(properties)
@@ -122,7 +123,7 @@ class Strict:
 
     def _member(self, inner: Schema, where: str, depth: int, *, optional: bool) -> Node:
         made = self._schema(inner, where, depth)
-        if not optional or accepts_null(inner, self._document):
+        if not optional or self._nulls.fit(inner):
             return made
         self._changes.append(f"{where}: takes null for left out")
         return _or_null(made)
