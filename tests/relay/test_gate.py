@@ -1,9 +1,11 @@
 """Gates decide per call, with final arguments, and whatever goes wrong in one denies."""
 
 import asyncio
+import math
 
 import pytest
 
+from mcprelay.relay import Relay
 from mcprelay.relay.errors import CallDenied, SettingWrong
 from mcprelay.relay.gate import (
     Call,
@@ -20,6 +22,7 @@ from mcprelay.relay.gate import (
     read_only,
 )
 from mcprelay.relay.names import public_name
+from tests.relay.far import Far, servers
 
 
 def call(tool="create_issue", *, server="github", principal=None, **arguments):
@@ -305,3 +308,71 @@ async def test_read_only_is_our_own_list():
     assert await refusal(gate, call("anything", server="docs")) is None
     assert "consent" in (await refusal(gate, call("delete_all")))[0]
     assert "consent" in (await refusal(gate, call("list_issues", server="other")))[0]
+
+
+# --- gates that take their time ---------------------------------------------------------------------------------------
+
+
+async def test_a_gate_that_hangs_denies_when_its_time_is_over_and_says_which_setting_that_is(caplog):
+    ended = []
+
+    async def hanging(call):
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(call.tool)
+
+    for gate, name in ((hanging, "hanging"), (every(hanging), "every_gate"), (either(hanging, hanging), "either_gate")):
+        with pytest.raises(CallDenied, match=r"within gate_timeout=0 seconds") as denied:
+            await admit(gate, call(), timeout=0)
+        assert denied.value.gate == name
+    assert ended == ["create_issue"] * 3
+    assert "gate_timeout=0" in caplog.text
+
+
+async def test_a_time_that_ran_out_inside_of_a_gate_is_a_failure_of_its_own():
+    async def impatient(call):
+        raise TimeoutError
+
+    assert await refusal(impatient) == ("the check of this application failed", "impatient")
+
+
+async def test_whom_a_gate_asks_has_its_own_patience():
+    async def slow(question):
+        for _ in range(20):
+            await asyncio.sleep(0)
+        return True
+
+    async def gate(call):
+        return ask(slow)
+
+    await admit(gate, call(), timeout=math.inf)
+    await admit(lambda call: ask(slow), call(), timeout=0)
+
+
+async def test_a_call_whose_gate_hangs_is_denied_in_words_and_nothing_is_sent():
+    async def hanging(call):
+        await asyncio.Event().wait()
+
+    far = Far()
+    async with Relay(servers=servers(far=far), gate=hanging, gate_timeout=0) as relay:
+        framed = await (await relay.tools())["far__search"](q="x")
+    assert framed.withheld == "denied"
+    assert "gate_timeout=0" in framed.text
+    assert not far.of("tools/call")
+
+
+@pytest.mark.parametrize("wrong", [-1, math.nan, "5", True, None])
+def test_the_time_of_a_gate_is_a_number_of_seconds(wrong):
+    with pytest.raises(SettingWrong, match="gate_timeout is a number of seconds"):
+        Relay(gate_timeout=wrong)
+
+
+async def test_one_gate_in_two_relays_is_one_gate():
+    far = Far()
+
+    def gate(call):
+        return True
+
+    async with Relay(servers=servers(far=far), gate=gate) as relay:
+        assert len(await relay.tools() + await relay.tools()) == 2

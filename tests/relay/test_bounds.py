@@ -1,0 +1,74 @@
+"""How a server is reached: with the limits of its settings, and without asking for what nobody reads."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from mcprelay.relay import DefinitionRefused, Relay
+from mcprelay.relay.config import parse
+from tests.clauses.script import complete
+from tests.relay.far import ADD, SEARCH, Far, servers
+
+
+async def test_no_call_asks_for_log_messages_and_those_that_come_are_counted():
+    far = Far()
+    async with Relay(servers=servers(far=far)) as relay:
+        tools = await relay.tools()
+        await tools["far__search"](q="x")
+        far.channels[-1].say(
+            {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "x"}}
+        )
+        await far.read_by_all()
+        assert (await relay.tools()).report().heard == {"far": {"logs": 1}}
+    assert far.of("tools/call")
+    assert "logLevel" not in json.dumps([channel.requests for channel in far.channels])
+
+
+def paged(pages, cursor="c"):
+    """A list of so many pages."""
+    asked = []
+
+    def page(_):
+        asked.append(1)
+        rest = {} if len(asked) >= pages else {"nextCursor": f"{cursor}{len(asked)}"}
+        return complete(tools=[{**ADD, "name": f"t{len(asked)}"}], **rest)
+
+    return Far(**{"tools/list": page})
+
+
+@pytest.mark.parametrize(
+    ("limit", "far"), [("list_pages", lambda: paged(3)), ("cursor_bytes", lambda: paged(2, cursor="c" * 50))]
+)
+async def test_bounds_on_the_pages_of_a_list_are_settings_of_the_server(limit, far):
+    for value, fits in ((2, False), (100, True)):
+        one = {**servers(far=far())["far"], "limits": {limit: value}}
+        async with Relay(servers={"far": one}) as relay:
+            if fits:
+                assert await relay.tools()
+            else:
+                with pytest.raises(DefinitionRefused, match=rf"{limit}=2\. Raise {limit}"):
+                    await relay.tools()
+
+
+def test_every_limit_of_a_client_can_be_written_in_the_file():
+    text = '[servers.far]\nurl = "https://x/mcp"\nlimits = { list_pages = 9, cursor_bytes = 99, connections = 7 }\n'
+    limits = parse(text, source=Path("mcprelay.toml"), env={}).server("far").limits
+    assert (limits.client["list_pages"], limits.client["cursor_bytes"], limits.client["connections"]) == (9, 99, 7)
+
+
+async def test_a_list_too_long_for_leaving_out_what_nests_too_deep_is_told_as_that():
+    deep = b'{"name":"deep","inputSchema":{"type":"object","x":%b%b}}' % (b"[" * 200, b"]" * 200)
+    far = Far()
+    far.tools = b"[%b,%b,%b]" % (json.dumps(ADD).encode(), deep, json.dumps(SEARCH).encode())
+    async with Relay(servers=servers(far=far)) as relay:
+        tools = await relay.tools()
+        assert list(tools.keys()) == ["far__add", "far__search"]
+        [left] = tools.report().excluded
+        assert left.tool == "deep"
+    far = Far()
+    far.tools = b"[%b,%b]" % (json.dumps({**ADD, "description": "x" * (9 << 20)}).encode(), deep)
+    async with Relay(servers=servers(far=far)) as relay:
+        report = (await relay.tools(skip_unavailable=True)).report()
+    assert "message_depth=100" in str(report.unreachable["far"])
+    assert "None of the list can be read, because the message is too long" in str(report.unreachable["far"])
