@@ -382,13 +382,20 @@ async def test_a_redirect_is_told_and_not_followed():
         assert len(http.exchanges) == 1
 
 
-@pytest.mark.parametrize("refusal", ["400 with text", "404", "405", "406"])
+NAMELESS = {"jsonrpc": "2.0", "error": {"code": -32000, "message": "Server not initialized"}}
+REPLACED = {name: REFUSALS[name] for name in ("400 with text", "404", "405", "406")} | {
+    "400 under no id": lambda e: e.reply(400, {**NAMELESS, "id": None}),
+    "400 under its own id": lambda e: e.reply(400, {**NAMELESS, "id": "server-error"}),
+}
+
+
+@pytest.mark.parametrize("refusal", REPLACED.values(), ids=REPLACED.keys())
 async def test_a_server_that_is_another_one_by_now_is_met_anew(refusal):
     old = False
 
     async def respond(exchange):
         if old:
-            await legacy(REFUSALS[refusal])(exchange)
+            await legacy(refusal)(exchange)
         else:
             await exchange.result(tool_result("new"))
 

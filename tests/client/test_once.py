@@ -126,6 +126,23 @@ async def test_a_server_that_is_still_the_one_that_it_was_is_not_called_again(st
         assert "initialize" not in http.methods
 
 
+async def test_an_error_under_no_id_is_no_reason_to_call_a_server_again_that_is_still_the_one_that_it_was():
+    async def respond(exchange):
+        if exchange.asks == "server/discover":
+            await exchange.result(DISCOVERED)
+        elif http.methods.count("tools/call") == 2:
+            error = {"code": -32000, "message": "booked already"}
+            await exchange.reply(400, {"jsonrpc": "2.0", "id": None, "error": error})
+        else:
+            await exchange.result(tool_result("ok"))
+
+    async with ScriptedHttp(respond) as http, fresh(http.url) as client:
+        await client.call_tool("charge")
+        with pytest.raises(RemoteError, match="booked already"):
+            await client.call_tool("charge")
+        assert http.methods == ["tools/call", "tools/call", "server/discover"]
+
+
 async def test_a_header_that_does_not_mirror_is_mended_only_as_the_specification_has_it():
     async def respond(exchange):
         if exchange.asks == "server/discover":

@@ -50,7 +50,7 @@ class Refusal(Struct):
     body: bytes = b""
     error: ErrorObject | None = None
     anonymous: bool = False
-    """The error names no request, so it is rather about the connection than about the call."""
+    """The error does not name the request, so it is rather about the connection than about the call."""
 
 
 class Patience(Protocol):
@@ -129,7 +129,7 @@ class Courier:
                         credentials.answered(request, status, reply.headers)
                     if 200 <= status < 300:
                         return await receive(reply)
-                    refusal = await _refusal(reply)
+                    refusal = await _refusal(reply, None if call is None else call.request_id)
             except Exception as error:
                 failed = _failed(call, request, error)
                 if failed is error:
@@ -230,7 +230,7 @@ def _failed(call: Call | None, request: Request, error: Exception) -> Exception:
     return failure.lost(call, request.evidence, f"the HTTP client failed ({error!r})")
 
 
-async def _refusal(reply: Reply) -> Refusal:
+async def _refusal(reply: Reply, id: str | int | None) -> Refusal:
     """A refusal with the beginning of its body; the status alone says enough where that breaks off."""
     body = b""
     try:
@@ -242,7 +242,9 @@ async def _refusal(reply: Reply) -> Refusal:
         pass
     envelope = error_in(body) if body else None
     error: Any = None if envelope is None else envelope.error
-    return Refusal(reply.status, reply.headers, body, error, envelope is not None and envelope.id is UNSET)
+    named = UNSET if envelope is None else envelope.id
+    anonymous = error is not None and (named is UNSET or (id is not None and named != id))
+    return Refusal(reply.status, reply.headers, body, error, anonymous)
 
 
 def checked(fields: Mapping[str, str] | None) -> list[tuple[str, str]]:

@@ -122,15 +122,16 @@ async def _discover(web: Web, asking: Call, modern: Revision, legacy: Revision) 
 async def reconsider(web: Web, call: Call, revision: Revision, refusal: Refusal) -> Raw:
     """A refusal by a server that is known: it may be another one by now."""
     error = refusal.error
-    if error is not None and not probe.is_unsupported(error):
+    unsupported = error is not None and probe.is_unsupported(error)
+    if error is not None and not unsupported and not refusal.anonymous:
         raise web.failed(call, refusal)
     step = _read(web, call, revision, refusal, repeated=False)
     if step.step in (Step.SURFACE, Step.ASK):
         raise web.failed(call, refusal)
     web.revision = None
     try:
-        # A status alone may be the word of the server that it was: only if that is gone, it is about the revision.
-        return await _judge(web, call, revision, refusal, asks=error is None)
+        # This may be the word of the server that it was: only if that one is gone, it is about the revision.
+        return await _judge(web, call, revision, refusal, asks=not unsupported)
     finally:
         if web.revision is None:
             web.revision = revision
