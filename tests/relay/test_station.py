@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from mcprelay import Context, Server
-from mcprelay.relay import CacheSettings, Relay, allow
+from mcprelay.relay import Relay, allow
 from mcprelay.relay.settings import Secret, ServerSettings
 from mcprelay.relay.station import _has_secrets
 from mcprelay.testing import FakeClock
