@@ -46,7 +46,7 @@ def test_it_asks_before_a_call_that_takes_consent(typed: str, verdict: str):
     pytest.importorskip("anthropic")
     done = agent("--offline", "--ask", "time__convert_time", "Noon in Tokyo?", typed=typed)
     assert done.returncode == 0, done.stderr
-    assert "Run convert_time of time?" in done.stdout
+    assert "Run time__convert_time, which is convert_time of time?" in done.stdout
     assert f"← time convert_time: {verdict}" in done.stdout
 
 
