@@ -121,8 +121,8 @@ def _bounds(server: ServerSettings, options: Options) -> dict[str, float]:
     from mcprelay.client.setting import DEFAULTS
 
     timeout = options.timeout or server.timeout
-    limits = {name: max(value, getattr(DEFAULTS, name)) for name, value in server.limits.client.items()}
-    return {"request_timeout": timeout, "connect_timeout": timeout, **limits}
+    raised = {name: value for name, value in server.limits.client.items() if value > getattr(DEFAULTS, name)}
+    return {"request_timeout": timeout, "connect_timeout": timeout, **raised}
 
 
 def _logged_in(url: str) -> Any:
