@@ -111,30 +111,67 @@ def test_what_is_allowed_and_not_there_fails_the_comparison(place):
     assert "gone is in allow" in checked.stderr
 
 
-@pytest.mark.parametrize(("answer", "code"), [("y\n", 0), ("n\n", 1)])
-def test_a_person_is_asked_at_a_terminal(place, answer, code):
-    ours, theirs = pty.openpty()
-    with subprocess.Popen(
-        [*COMMAND, "lock", "far"], cwd=place, env=ENVIRONMENT, stdin=theirs, stdout=theirs, stderr=theirs
-    ) as process:
-        os.close(theirs)
-        seen = b""
-        while b"[y/N]" not in seen:
-            assert select.select([ours], [], [], 60)[0], seen
-            seen += os.read(ours, 65536)
-        os.write(ours, answer.encode())
-        while select.select([ours], [], [], 60)[0]:
-            try:
-                if not (more := os.read(ours, 65536)):
-                    break
-            except OSError:
-                break
-            seen += more
-        process.wait(60)
+def at_a_terminal(place, *words, answers):
+    """What a command at a terminal of its own shows, and how it ends; each question gets the next answer."""
+    pid, ours = pty.fork()
+    if not pid:
+        os.chdir(place)
+        os.execve(COMMAND[0], [*COMMAND, *words], ENVIRONMENT)  # noqa: S606 - in a process of its own already
+    seen, waiting = b"", list(answers)
+    while select.select([ours], [], [], 60)[0]:
+        try:
+            more = os.read(ours, 65536)
+        except OSError:
+            break
+        if not more:
+            break
+        seen += more
+        if seen.count(b"[y/N]") > len(answers) - len(waiting) and waiting:
+            os.write(ours, waiting.pop(0))
     os.close(ours)
+    return seen.decode(), os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "said"),
+    [
+        (b"y\n", 0, "2 definitions of far are recorded"),
+        (b"n\n", 1, "nothing of far is recorded"),
+        (b"\x04", 1, "nothing of far is recorded"),
+        (b"\x03", 130, "interrupted; nothing of far is recorded"),
+    ],
+)
+def test_a_person_is_asked_at_a_terminal(place, answer, code, said):
+    seen, ended = at_a_terminal(place, "lock", "far", answers=[answer])
+    assert ended == code
     assert (place / "mcprelay.lock").exists() is (code == 0)
-    assert b"\x1b]0" not in seen
-    assert (b"are recorded" in seen) is (code == 0)
+    assert "\x1b]0" not in seen
+    lines = seen.rpartition("[y/N]")[2].split("\r\n")
+    assert [line.startswith(said) for line in lines if line.strip() not in ("", "y", "n", "^C", "^D")] == [True]
+
+
+def test_what_a_person_agreed_to_before_stays_when_the_next_question_is_interrupted(place):
+    text = (place / "mcprelay.toml").read_text()
+    (place / "mcprelay.toml").write_text(text + text.replace("servers.far", "servers.near"))
+    _, ended = at_a_terminal(place, "lock", answers=[b"y\n", b"\x03"])
+    assert ended == 130
+    assert set(load(place / "mcprelay.lock").sections) == {"far"}
+    _, ended = at_a_terminal(place, "lock", answers=[b"y\n", b"n\n"])
+    assert ended == 1
+
+
+@pytest.mark.parametrize(("allow", "code"), [('"*"', 0), ('["search", "other"]', 1)])
+def test_what_is_over_a_limit_of_the_settings_is_told_though_it_is_as_it_was_reviewed(place, allow, code):
+    (place / "words.txt").write_text("Search. " * 200)
+    with (place / "mcprelay.toml").open("a") as file:
+        file.write(f"allow = {allow}\n[servers.far.limits]\ndefinition_bytes = 1000\n")
+    recorded = run("lock", "far", "--yes", cwd=place)
+    checked = run("lock", "far", "--check", cwd=place)
+    for done in (recorded, checked):
+        assert "far: search is not offered to a model, reviewed or not: its definition has 1," in done.stderr
+        assert "definition_bytes=1,000" in done.stderr
+        assert "other is not offered" not in done.stderr
+    assert (recorded.returncode, checked.returncode) == (0, code)
 
 
 def test_init_writes_settings_once(tmp_path):
@@ -188,7 +225,7 @@ async def test_what_somebody_else_records_meanwhile_stays(place, monkeypatch):
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(isatty=lambda: True))
     path = place / "mcprelay.lock"
 
-    def agreed(name, count):
+    async def agreed(name, count):
         save(path, Lock().reviewed("b", [], revision=None))
         return True
 

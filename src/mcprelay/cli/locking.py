@@ -16,6 +16,7 @@ import msgspec
 from mcprelay.cli.exit import Exit
 from mcprelay.cli.show import say
 from mcprelay.cli.target import open_client
+from mcprelay.cli.terminal import typed
 from mcprelay.client.listing import Listing
 from mcprelay.errors import ConfigurationError, RemoteError
 from mcprelay.relay import config
@@ -23,6 +24,7 @@ from mcprelay.relay.difference import FieldChange, differences
 from mcprelay.relay.errors import DefinitionRefused
 from mcprelay.relay.lock import Section, load, save
 from mcprelay.relay.pins import Definition, define
+from mcprelay.relay.reading import Readings
 from mcprelay.relay.reveal import legible, reveal
 from mcprelay.wire.jsonrpc import METHOD_NOT_FOUND
 
@@ -41,6 +43,9 @@ async def lock(names: Sequence[str], options: Options, *, how: str) -> Exit:
     Args:
         names: Servers of `mcprelay.toml`; all of them if none is named.
         how: `ask` before recording, `yes` to record without, `check` to compare only.
+
+    Returns:
+        Whether all of it is recorded, or, for `check`, as it was reviewed.
     """
     settings = config.load()
     path = settings.lock or Path(config.LOCK)
@@ -52,7 +57,7 @@ async def lock(names: Sequence[str], options: Options, *, how: str) -> Exit:
         raise ConfigurationError("nobody is there to ask; --check compares, and --yes records without asking")
     if how == "ask" and options.json:
         raise ConfigurationError("--json asks nobody: say --check or --yes beside it")
-    clean = True
+    good = True
     facts: list[dict[str, Any]] = []
     for server in chosen:
         definitions, revision, whole, warnings = await _offered(server, options)
@@ -63,17 +68,18 @@ async def lock(names: Sequence[str], options: Options, *, how: str) -> Exit:
             review.show(details=how != "check")
         for warning in warnings:  # below what may be many definitions, right before somebody agrees to them
             say(f"{server.name}: the list is not complete, or not clear: {' '.join(warning.split())}")
-        clean = review.same and whole and clean
-        if how == "yes" or (how == "ask" and _agreed(server.name, len(definitions))):
+        if how == "check":
+            good = review.same and whole and good
+        elif how == "yes" or await _agreed(server.name, len(definitions)):
             # Read again: a person takes a while, and somebody else may have recorded another server meanwhile.
             save(path, load(path).reviewed(server.name, definitions, revision=revision))
             say(f"{len(definitions)} definitions of {server.name} are recorded in {path}")
-        elif how == "ask":
-            clean = False
+        else:
+            good = False
             say(f"nothing of {server.name} is recorded")
     if options.json:
         print(json.dumps(facts, indent=2))  # in ASCII, so that nothing in it is hidden
-    return Exit.DONE if clean or how == "yes" else Exit.REFUSED
+    return Exit.DONE if good else Exit.REFUSED
 
 
 async def _offered(server: ServerSettings, options: Options) -> tuple[list[Definition], str | None, bool, list[str]]:
@@ -82,7 +88,7 @@ async def _offered(server: ServerSettings, options: Options) -> tuple[list[Defin
         found = await _listed(client, server.name)
         revision = client.server.revision
     definitions: list[Definition] = []
-    whole = not found.warnings
+    whole, readings = not found.warnings, Readings()
     for each in found.excluded:
         say(f"{server.name}: {legible(each.name)} is no definition of a tool: {' '.join(each.reason.split())}")
     for tool in found:
@@ -92,6 +98,12 @@ async def _offered(server: ServerSettings, options: Options) -> tuple[list[Defin
             definitions.append(define(tool))
         except DefinitionRefused as refused:
             say(f"{server.name}: {legible(tool.name)} cannot be recorded: {refused}")
+            whole = not server.allow.names_it(tool.name) and whole
+            continue
+        try:
+            readings.of(definitions[-1], limits=server.limits)
+        except DefinitionRefused as refused:
+            say(f"{server.name}: {legible(tool.name)} is not offered to a model, reviewed or not: {refused}")
             whole = not server.allow.names_it(tool.name) and whole
     for name in server.allow.missing([tool.name for tool in found]):
         say(f"{server.name}: {legible(name)} is in allow, and the server does not offer it")
@@ -198,9 +210,18 @@ def _print(lines: Iterator[str]) -> None:
     sys.stdout.flush()
 
 
-def _agreed(name: str, count: int) -> bool:
-    answer: Any = input(f"Record these {count} definitions of {name} as reviewed? [y/N] ")
-    return str(answer).strip().lower() in {"y", "yes"}
+async def _agreed(name: str, count: int) -> bool:
+    """Ask the person at the terminal. The end of input (Ctrl-D) says no."""
+    try:
+        answer = await typed(f"Record these {count} definitions of {name} as reviewed? [y/N] ")
+    except EOFError:
+        print()  # the question stands on this line
+        return False
+    except KeyboardInterrupt:
+        print()
+        say(f"interrupted; nothing of {name} is recorded")
+        raise
+    return answer.strip().lower() in {"y", "yes"}
 
 
 def init(path: Path) -> None:
