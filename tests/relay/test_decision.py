@@ -262,13 +262,13 @@ def listed(*tools, left_out=(), revision=None):
     return Listed(tools=raw, left_out=left_out, revision=revision)
 
 
-def test_what_is_no_definition_is_told_only_where_it_was_asked_for():
+async def test_what_is_no_definition_is_told_only_where_it_was_asked_for():
     broken = (("broken", "no schema"),)
     anything = ServerSettings(name="far", transport="object", allow=declared("*"))
     some = ServerSettings(name="far", transport="object", allow=declared(["search"]))
-    made = select(listed(SEARCH, left_out=broken), settings=anything, section=None, readings=Readings())
+    made = await select(listed(SEARCH, left_out=broken), settings=anything, section=None, readings=Readings())
     assert [one.tool for one in made.excluded] == ["broken"]
-    made = select(listed(SEARCH, left_out=broken), settings=some, section=None, readings=Readings())
+    made = await select(listed(SEARCH, left_out=broken), settings=some, section=None, readings=Readings())
     assert (made.excluded, len(made.candidates)) == ([], 1)
 
 

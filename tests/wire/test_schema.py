@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mcprelay.wire import schema as schema_module
 from mcprelay.wire.dialect import gemini, openai_strict, plain
 from mcprelay.wire.reference import REFERENCES
 from mcprelay.wire.schema import SchemaLimits, SchemaRefused, Validator, inspect, weigh, well_formed
@@ -460,3 +461,59 @@ def test_values_of_kinds_of_the_plain_types_are_weighed_like_these():
 
     usual, odd = {"a": ["bc", 1]}, OrderedDict({Word("a"): Words([Word("bc"), Number.ONE])})
     assert weigh(odd, depth=("d", 9)) == weigh(usual, depth=("d", 9))
+
+
+WIDE = {"properties": {f"p{i}": {"pattern": rf"^\w{{300}}{i}$"} for i in range(40)}}
+
+
+@pytest.fixture
+def compiled(monkeypatch):
+    """What is given to the compiler."""
+    seen = []
+    real = schema_module._built
+    monkeypatch.setattr(schema_module, "_built", lambda one: seen.append(json.dumps(one)) or real(one))
+    return seen
+
+
+def test_patterns_are_compiled_when_the_first_value_is_checked(compiled):
+    made = Validator(WIDE)
+    assert not any(r"\\w" in one for one in compiled)
+    assert made.accepts({"p1": "a" * 300 + "1"})
+    assert not made.accepts({"p1": "a"})
+    assert sum(r"\\w" in one for one in compiled) == 1
+
+
+def test_patterns_are_bounded_by_what_they_take_and_not_by_their_number():
+    assert Validator(WIDE).weight.memory > 40 * 30_000
+    with pytest.raises(SchemaRefused, match="schema_pattern_bytes=500000. Raise schema_pattern_bytes"):
+        Validator(WIDE, limits=SchemaLimits(schema_pattern_bytes=500_000))
+    assert Validator({"properties": {f"p{i}": {"pattern": "a"} for i in range(200)}}).accepts({})
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"pattern": "a", "type": "nothing"},
+        {"pattern": 1},
+        {"patternProperties": {"a": {"type": 1}}},
+    ],
+)
+def test_schemas_that_are_none_are_refused_before_any_pattern_is_compiled(wrong):
+    with pytest.raises(SchemaRefused, match="not a valid schema"):
+        Validator(wrong)
+
+
+def test_references_may_lead_through_a_pattern():
+    made = Validator(
+        {"patternProperties": {"^a": {"type": "string"}}, "properties": {"b": {"$ref": "#/patternProperties/%5Ea"}}}
+    )
+    assert made.accepts({"ab": "x", "b": "y"})
+    assert not made.accepts({"b": 1})
+    well_formed({"patternProperties": {"^a": {}}, "properties": {"b": {"$ref": "#/patternProperties/%5Ea"}}})
+
+
+def test_a_schema_that_needs_what_cannot_run_takes_no_value():
+    made = Validator({"oneOf": [{"pattern": "(?=a)"}], "properties": {"b": {"$ref": "#/oneOf/0"}}})
+    assert not made.accepts({})
+    assert made.check({"b": "a"})
+    assert made.changes == ("#: no value is taken, because the schema cannot be compiled here",)

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from mcprelay.relay.guarded import GuardedTool
-from mcprelay.relay.kept import Kept
+from mcprelay.relay.kept import Kept, memory
 from mcprelay.relay.toolset import ToolSet
 from mcprelay.wire.dialect import Rewritten
 from mcprelay.wire.schema import DEFAULT_LIMITS, SchemaLimits
@@ -20,6 +20,8 @@ from mcprelay.wire.schema import DEFAULT_LIMITS, SchemaLimits
 Form = TypeVar("Form")
 
 _DEEPEST = 200
+_GROWTH = 3
+"""How many times the schema a form may be: its references are replaced, and its changes told."""
 _known: Kept[tuple[str, Callable[..., Any]], Any] = Kept(entries=10_000)
 
 
@@ -50,9 +52,9 @@ def form(tool: GuardedTool, dialect: Callable[..., Form]) -> Form:
     place = (tool.digest, dialect)
     made: Form | None = _known.get(place)
     if made is None:
-        size = len(msgspec.json.encode(tool.input_schema))
-        made = dialect(tool.input_schema, limits=_limits(size))
-        _known.put(place, made, size=size)
+        text = msgspec.json.encode(tool.input_schema)
+        made = dialect(tool.input_schema, limits=_limits(len(text)))
+        _known.put(place, made, size=_GROWTH * memory(text))
     return made
 
 
@@ -63,6 +65,7 @@ def _limits(size: int) -> SchemaLimits:
         schema_nodes=max(DEFAULT_LIMITS.schema_nodes, size),
         schema_depth=_DEEPEST,
         schema_patterns=max(DEFAULT_LIMITS.schema_patterns, size),
+        schema_pattern_bytes=max(DEFAULT_LIMITS.schema_pattern_bytes, size << 20),
     )
 
 

@@ -34,6 +34,7 @@ class Limits(Struct, frozen=True, kw_only=True):
         run_tokens: The same in tokens.
         definition_bytes: One tool's definition as JSON.
         tools: Tools of one server.
+        tools_bytes: What all that are offered of one server take in memory, their patterns compiled, as estimated.
         calls: Calls to one server at once; more wait for their turn.
         message_bytes: One message of the server on the wire, and all pages of a list; what is longer is refused while
             it comes.
@@ -48,7 +49,8 @@ class Limits(Struct, frozen=True, kw_only=True):
         pending_events: Different changes that wait to be heard.
         resumptions: How often in a row a stream is resumed without anything new.
         connections: HTTP connections to the server at once.
-        schema_bytes, schema_nodes, schema_depth, schema_patterns, schema_work: See `SchemaLimits`.
+        schema_bytes, schema_nodes, schema_depth, schema_patterns, schema_pattern_bytes, schema_work: See
+            `SchemaLimits`.
     """
 
     result_bytes: int = 262_144
@@ -63,6 +65,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     run_tokens: int | None = None
     definition_bytes: int = 262_144
     tools: int = 1_000
+    tools_bytes: int = 128 * MIB
     calls: int = 32
     message_bytes: int = 64 * MIB
     message_depth: int = DEPTH
@@ -80,6 +83,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     schema_nodes: int = 20_000
     schema_depth: int = 64
     schema_patterns: int = 256
+    schema_pattern_bytes: int = 8 * MIB
     schema_work: int = 2_000_000
 
     @property

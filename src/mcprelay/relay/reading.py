@@ -13,7 +13,7 @@ from msgspec.structs import astuple
 
 from mcprelay.relay.budget import Limits
 from mcprelay.relay.errors import DefinitionRefused
-from mcprelay.relay.kept import Kept
+from mcprelay.relay.kept import SIZE, Kept, memory
 from mcprelay.relay.narrowing import narrowing
 from mcprelay.relay.pins import Definition, define
 from mcprelay.relay.presentation import Presented, presented
@@ -24,11 +24,19 @@ _Bounds: TypeAlias = tuple[int, ...]
 
 
 class Reading(Struct, frozen=True, kw_only=True):
-    """A definition that can be offered."""
+    """A definition that can be offered.
+
+    Attributes:
+        presented: What a model is shown.
+        validator: Checks arguments.
+        narrower: Parameters that make an answer smaller.
+        memory: Bytes that all of it takes, about, once the validator has compiled its patterns.
+    """
 
     presented: Presented
     validator: Validator
     narrower: tuple[str, ...]
+    memory: int
 
     @property
     def required(self) -> tuple[str, ...]:
@@ -41,8 +49,8 @@ class Readings:
     """Definitions by their JSON, and readings by digest, for as long as there is room (`kept`)."""
 
     def __init__(self, *, entries: int = 10_000) -> None:
-        self._known: Kept[tuple[str, _Bounds], Reading | str] = Kept(entries=entries)
-        self._defined: Kept[bytes, Definition] = Kept(entries=entries)
+        self._known: Kept[tuple[str, _Bounds], Reading | str] = Kept(entries=entries, size=2 * SIZE)
+        self._defined: Kept[bytes, Definition] = Kept(entries=entries, size=2 * SIZE)
         self._limits: Limits | None = None
         self._bounds: _Bounds = ()
 
@@ -55,7 +63,7 @@ class Readings:
         definition = self._defined.get(raw)
         if definition is None:
             definition = define(raw)
-            self._defined.put(raw, definition, size=len(raw))
+            self._defined.put(raw, definition, size=memory(raw))
         return definition
 
     def of(self, definition: Definition, *, limits: Limits) -> Reading:
@@ -68,7 +76,7 @@ class Readings:
         reading = self._known.get(place)
         if reading is None:
             reading = _read(definition, limits)
-            self._known.put(place, reading, size=len(definition.canonical) if isinstance(reading, Reading) else 0)
+            self._known.put(place, reading, size=reading.memory if isinstance(reading, Reading) else 0)
         if isinstance(reading, str):
             raise DefinitionRefused(reading)
         return reading
@@ -90,4 +98,6 @@ def _read(definition: Definition, limits: Limits) -> Reading | str:
         if refused.limit is None:
             return "its input schema is no valid schema"  # the reason holds words of the server
         return f"its input schema is over a limit: {refused.limit}={getattr(limits.schema, refused.limit)}"
-    return Reading(presented=shown, validator=validator, narrower=narrowing(definition.input_schema))
+    narrower = narrowing(definition.input_schema)
+    takes = validator.weight.memory + 2 * len(definition.canonical)
+    return Reading(presented=shown, validator=validator, narrower=narrower, memory=takes)

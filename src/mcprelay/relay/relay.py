@@ -242,7 +242,7 @@ class Relay:
                 unreachable[name] = listed
                 continue
             section = lock.section(name)
-            made = select(listed, settings=post.settings, section=section, readings=self._readings)
+            made = await select(listed, settings=post.settings, section=section, readings=self._readings)
             chosen.append(Chosen(post, listed, made, self._stations.heard(name)))
         tools = offered(chosen, gate=self._gate, local=self._local, unreachable=unreachable)
         if strict:

@@ -1,11 +1,14 @@
 """Which tools of a list may be offered: trust, pins and what cannot be offered at all, decided anew each time.
 
-Pure: what goes in is the raw list, the settings and the lock. The order is the one of the boundary: what is not trusted
-is not looked at; what changed is not read any further.
+What goes in is the raw list, the settings and the lock. The order is the one of the boundary: what is not trusted is
+not looked at; what changed is not read any further. Others have the loop between tools: a list is as long as its server
+likes.
 """
 
 from __future__ import annotations
 
+import asyncio
+from time import monotonic
 from typing import Literal
 
 from msgspec import Struct
@@ -20,6 +23,8 @@ from mcprelay.relay.report import Left
 from mcprelay.relay.settings import ServerSettings
 
 Pinned = Literal["pinned", "unpinned"]
+_BREATH = 0.01
+"""Seconds after which others have the loop."""
 
 
 class Candidate(Struct, frozen=True, kw_only=True):
@@ -40,11 +45,12 @@ class Selection(Struct, kw_only=True):
     new: list[Left]
 
 
-def select(listed: Listed, *, settings: ServerSettings, section: Section | None, readings: Readings) -> Selection:
+async def select(listed: Listed, *, settings: ServerSettings, section: Section | None, readings: Readings) -> Selection:
     """Decide about every tool of a list.
 
     Raises:
-        DefinitionRefused: There are more tools than allowed, or one that was asked for by name cannot be offered.
+        DefinitionRefused: There are more tools than allowed, they cannot be looked at in time, or one that was asked
+            for by name cannot be offered.
     """
     server, trust, limits = settings.name, settings.allow, settings.limits
     if len(listed.tools) > limits.tools:
@@ -52,32 +58,88 @@ def select(listed: Listed, *, settings: ServerSettings, section: Section | None,
             f"the server {server!r} lists {len(listed.tools)} tools: tools={limits.tools}. Raise tools to allow more.",
             server=server,
         )
-    made = Selection(candidates=[], missing=[], excluded=[], changed=[], new=[])
+    choosing = _Choosing(listed, settings=settings, section=section, readings=readings)
+    pace = _Pace(settings)
     for name, raw in listed.tools:
-        if not trust.allows(name):
-            continue
-        try:
-            definition = readings.define(raw)
-            pinned = pin(definition, settings=settings, section=section, revision=listed.revision)
-            if pinned == "new":
-                made.new.append(Left(server=server, tool=name, reason=f"review it with `mcprelay lock {server}`"))
-                continue
-            reading = readings.of(definition, limits=limits)
-        except DefinitionChanged as changed:
-            made.changed.append(changed)
-            continue
-        except DefinitionRefused as refused:
-            _exclude(made, settings, name, str(refused))
-            continue
-        made.candidates.append(Candidate(definition=definition, reading=reading, pinned=pinned))
+        if trust.allows(name):
+            choosing.look(name, raw)
+            await pace.breathe()
     for name, limit in listed.left_out:
         if trust.allows(name):
             deep = f"its definition nests deeper than message_depth={limits.message_depth} allows"
             none = f"what the server lists is no definition of a tool; `mcprelay tools {server}` says why"
-            _exclude(made, settings, name, deep if limit == "depth" else none)
+            _exclude(choosing.made, settings, name, deep if limit == "depth" else none)
     names = {name for name, _ in listed.tools} | {name for name, _ in listed.left_out}
-    made.missing = [Left(server=server, tool=name) for name in trust.missing(names)]
-    return made
+    choosing.made.missing = [Left(server=server, tool=name) for name in trust.missing(names)]
+    return choosing.made
+
+
+class _Choosing:
+    """One server's list, tool by tool."""
+
+    def __init__(
+        self, listed: Listed, *, settings: ServerSettings, section: Section | None, readings: Readings
+    ) -> None:
+        self.made = Selection(candidates=[], missing=[], excluded=[], changed=[], new=[])
+        self._revision = listed.revision
+        self._settings = settings
+        self._section = section
+        self._readings = readings
+        self._room = settings.limits.tools_bytes
+
+    def look(self, name: str, raw: bytes) -> None:
+        """Decide about a tool that is trusted."""
+        made, settings = self.made, self._settings
+        try:
+            definition = self._readings.define(raw)
+            pinned = pin(definition, settings=settings, section=self._section, revision=self._revision)
+            if pinned == "new":
+                reason = f"review it with `mcprelay lock {settings.name}`"
+                made.new.append(Left(server=settings.name, tool=name, reason=reason))
+                return
+            reading = self._read(definition)
+        except DefinitionChanged as changed:
+            made.changed.append(changed)
+        except DefinitionRefused as refused:
+            _exclude(made, settings, name, str(refused))
+        else:
+            made.candidates.append(Candidate(definition=definition, reading=reading, pinned=pinned))
+
+    def _read(self, definition: Definition) -> Reading:
+        """The reading of a definition, as long as there is room for what is offered."""
+        if self._room > 0:  # else it is not even looked at: the list may be long
+            reading = self._readings.of(definition, limits=self._settings.limits)
+            self._room -= reading.memory
+            if self._room >= 0:
+                return reading
+        allowed = self._settings.limits.tools_bytes
+        raise DefinitionRefused(f"it and the tools before it take too much memory: tools_bytes={allowed:,}")
+
+
+class _Pace:
+    """Lets others have the loop, and ends what takes longer than the server's `timeout`."""
+
+    def __init__(self, settings: ServerSettings) -> None:
+        self._settings = settings
+        self._began = self._last = monotonic()
+
+    async def breathe(self) -> None:
+        """Be somebody else's turn, if it is time.
+
+        Raises:
+            DefinitionRefused: All of it takes too long.
+        """
+        now = monotonic()
+        if now - self._last > _BREATH:
+            if now - self._began > self._settings.timeout:
+                name, timeout = self._settings.name, self._settings.timeout
+                raise DefinitionRefused(
+                    f"the tools of the server {name!r} cannot be looked at within timeout={timeout:g}; allow fewer of"
+                    " them, or raise timeout.",
+                    server=name,
+                )
+            await asyncio.sleep(0)
+            self._last = monotonic()
 
 
 def pin(

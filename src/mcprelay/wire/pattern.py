@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from mcprelay.wire.automaton import girth
 from mcprelay.wire.change import Changes
 from mcprelay.wire.reference import REFERENCES, Node, Schema, mapped, subschemas
 
@@ -39,6 +40,21 @@ def patterns(root: Schema) -> Iterator[str]:
             if isinstance(named, dict):
                 yield from named
             waiting.extend(inner for _, _, inner in subschemas(node))
+
+
+def expense(root: Schema) -> int:
+    """Bytes that the regular expressions of a schema take once they are compiled, about."""
+    return sum(girth(pattern, most=2 * PATTERN_BYTES) for pattern in patterns(root))
+
+
+def plainly(node: Schema, where: str = "") -> Any:
+    """The same schema with patterns that are quickly compiled in the place of its own: its form alone is the same."""
+    if not isinstance(node, dict):
+        return node
+    kept = {keyword: value for keyword, value in node.items() if keyword != "pattern" or not isinstance(value, str)}
+    if isinstance(named := kept.get("patternProperties"), dict):
+        kept["patternProperties"] = {f"^{number}$": inner for number, inner in enumerate(named.values())}
+    return mapped(kept, where, plainly)
 
 
 def runnable(pattern: str) -> bool:

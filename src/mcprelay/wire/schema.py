@@ -14,12 +14,15 @@ from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
-from mcprelay.wire.pattern import Loosened, engine, patterns, runnable
+from mcprelay.wire.pattern import Loosened, engine, expense, patterns, plainly, runnable
 from mcprelay.wire.reference import Document, Schema, SchemaRefused, require_short
 from mcprelay.wire.violation import Violation, violations
 from mcprelay.wire.workload import MAX_CHAIN, Load, appraise, count
 
+_NODE = 512
+"""Bytes for each value of a schema: Python's own objects, its compiled form, and what is known of where it lies."""
 _ITEMIZED = 5_000
 """Steps up to which errors are told one by one: each costs some 25 µs, in places where a mere no costs nanoseconds."""
 
@@ -32,6 +35,7 @@ class SchemaLimits(Struct, frozen=True, kw_only=True):
         schema_nodes: JSON values inside the schema, itself included.
         schema_depth: Nesting of the schema.
         schema_patterns: Regular expressions inside the schema.
+        schema_pattern_bytes: What they take once they are compiled, as estimated from their texts.
         schema_work: Steps for one value; a step takes some ten nanoseconds.
         value_depth: Nesting of a value that is checked.
         errors: Violations that are told for one value.
@@ -41,6 +45,7 @@ class SchemaLimits(Struct, frozen=True, kw_only=True):
     schema_nodes: int = 20_000
     schema_depth: int = 64
     schema_patterns: int = 256
+    schema_pattern_bytes: int = 8 << 20
     schema_work: int = 2_000_000
     value_depth: int = 128
     errors: int = 20
@@ -50,18 +55,33 @@ DEFAULT_LIMITS = SchemaLimits()
 
 
 class Weight(Struct, frozen=True, kw_only=True):
-    """What a JSON value is made of: values inside it (itself included), characters of its strings, nesting."""
+    """What a JSON value is made of.
+
+    Attributes:
+        nodes: Values inside it, itself included.
+        chars: Characters of its strings.
+        depth: Nesting.
+        patterns: Where it is a schema, bytes that its regular expressions take once they are compiled, about.
+    """
 
     nodes: int
     chars: int
     depth: int
+    patterns: int = 0
+
+    @property
+    def memory(self) -> int:
+        """Bytes that a schema takes with all that is made of it, about."""
+        return self.nodes * _NODE + 2 * self.chars + self.patterns
 
 
 class Validator:
     """Checks values against one schema.
 
+    Patterns are compiled when the first value is checked: most schemas are seen far more often than they are used.
+
     Attributes:
-        changes: What of the schema is not checked here, each with its place. Words of the schema: untrusted.
+        weight: What the schema is made of.
 
     Args:
         schema: An object or boolean schema. It is not changed.
@@ -82,9 +102,25 @@ class Validator:
         self._limits = limits
         self._depth = ("value_depth", limits.value_depth)
         self._values = values
-        self._document, self._load = _appraised(schema, limits)
+        self._document, self._load, self.weight = _appraised(schema, limits)
         self._steps({})  # what even this value is too much for can never be checked
-        self.changes, self._compiled = _compiled(schema)
+        self._state = None if self.weight.patterns and _has_form(schema) else _compiled(schema)
+
+    @property
+    def changes(self) -> tuple[str, ...]:
+        """What of the schema is not checked here, each with its place. Words of the schema: untrusted."""
+        return self._ready()[0]
+
+    def _ready(self) -> tuple[tuple[str, ...], Any]:
+        if self._state is None:
+            try:
+                self._state = _compiled(self._document.root)
+            except SchemaRefused:  # it has the form of a schema, and not without the patterns that cannot run
+                self._state = (
+                    ("#: no value is taken, because the schema cannot be compiled here",),
+                    _built(schema=False),
+                )
+        return self._state
 
     def accepts(self, value: Any) -> bool:
         """Whether the value fits; false also where finding out would take more work than allowed. Never raises."""
@@ -92,7 +128,7 @@ class Validator:
             self._steps(value)
         except SchemaRefused:
             return False
-        return bool(self._compiled.is_valid(value))
+        return bool(self._ready()[1].is_valid(value))
 
     def check(self, value: Any) -> list[Violation]:
         """What is wrong with a value, at most `limits.errors` entries; empty when it fits. Never raises."""
@@ -100,12 +136,12 @@ class Validator:
             steps = self._steps(value)
         except SchemaRefused as refused:
             return [Violation(path="", expected="a JSON value within the limits", message=refused.reason)]
-        if self._compiled.is_valid(value):
+        if self._ready()[1].is_valid(value):
             return []
         if steps > _ITEMIZED:
             text = "the value does not fit the schema, which is too involved to say where"
             return [Violation(path="", expected="a value that fits the schema", message=text)]
-        errors = self._compiled.iter_errors(value)
+        errors = self._ready()[1].iter_errors(value)
         return violations(errors, self._document, most=self._limits.errors, shown=self._values == "shown")
 
     def _steps(self, value: Any) -> int:
@@ -145,7 +181,11 @@ def inspect(schema: Schema, *, limits: SchemaLimits = DEFAULT_LIMITS) -> Weight:
     number = sum(1 for _ in islice(patterns(schema), limits.schema_patterns + 1))
     if number > limits.schema_patterns:
         raise _over("schema_patterns", limits.schema_patterns, "the schema has more regular expressions")
-    return weight
+    size = expense(schema) if number else 0
+    if size > limits.schema_pattern_bytes:
+        what = f"the schema's regular expressions take some {size} bytes"
+        raise _over("schema_pattern_bytes", limits.schema_pattern_bytes, what)
+    return replace(weight, patterns=size)
 
 
 def well_formed(schema: Schema, *, limits: SchemaLimits = DEFAULT_LIMITS) -> None:
@@ -155,7 +195,8 @@ def well_formed(schema: Schema, *, limits: SchemaLimits = DEFAULT_LIMITS) -> Non
         SchemaRefused: It does not, or names a draft that is unknown here.
     """
     _appraised(schema, limits)
-    _compiled(schema)  # not `jsonschema_rs.meta`, which fetches whatever `$schema` names
+    if not _has_form(schema):
+        _compiled(schema)
 
 
 def weigh(value: Any, *, depth: tuple[str, int], nodes: tuple[str, float] = ("", math.inf)) -> Weight:
@@ -225,18 +266,27 @@ def _length(text: Any) -> int:
     return len(text)
 
 
-def _appraised(schema: Schema, limits: SchemaLimits) -> tuple[Document, Load]:
+def _appraised(schema: Schema, limits: SchemaLimits) -> tuple[Document, Load, Weight]:
     """The schema as a document, measured in every way that needs no value."""
-    inspect(schema, limits=limits)
+    weight = inspect(schema, limits=limits)
     document = Document(schema)
     load = appraise(document)
     if load.building > limits.schema_work:
         raise _over("schema_work", limits.schema_work, "compiling the schema takes more work")
-    return document, load
+    return document, load, weight
 
 
 def _over(limit: str, allowed: int, what: str) -> SchemaRefused:
     return SchemaRefused(f"{what}: {limit}={allowed}. Raise {limit} to allow more.", limit=limit)
+
+
+def _has_form(schema: Schema) -> bool:
+    """Whether a schema is valid whatever its patterns are. None of them is compiled for that."""
+    try:
+        _built(plainly(schema))  # not `jsonschema_rs.meta`, which fetches whatever `$schema` names
+    except ValueError:
+        return False  # perhaps because a reference leads through a pattern that is another one there
+    return True
 
 
 def _compiled(schema: Schema) -> tuple[tuple[str, ...], Any]:

@@ -1,0 +1,107 @@
+"""Lists of tools that are short and mean much: what they take is estimated, bounded and told."""
+
+import asyncio
+import json
+
+import pytest
+
+from mcprelay.relay import Limits
+from mcprelay.relay.errors import DefinitionRefused
+from mcprelay.relay.kept import memory
+from mcprelay.relay.listed import Listed
+from mcprelay.relay.pins import define
+from mcprelay.relay.policy import declared
+from mcprelay.relay.reading import Readings
+from mcprelay.relay.selection import select
+from mcprelay.relay.settings import ServerSettings
+
+
+def wide(number, *, patterns=20, text=r"\w{200}"):
+    members = {f"p{i}": {"type": "string", "pattern": f"{text}{number}_{i}"} for i in range(patterns)}
+    return {"name": f"t{number}", "inputSchema": {"type": "object", "properties": members}}
+
+
+def listed(*tools):
+    return Listed(tools=tuple((one["name"], json.dumps(one).encode()) for one in tools))
+
+
+def far(*, allow="*", timeout=30.0, **limits):
+    allowed = declared(allow)
+    return ServerSettings(name="far", transport="object", allow=allowed, timeout=timeout, limits=Limits(**limits))
+
+
+async def chosen(tools, settings, readings=None):
+    return await select(listed(*tools), settings=settings, section=None, readings=readings or Readings())
+
+
+async def test_a_tool_whose_patterns_take_too_much_is_excluded_by_the_name_of_the_limit():
+    made = await chosen([wide(1, patterns=200), wide(2)], far(schema_pattern_bytes=2_000_000))
+    assert [one.definition.name for one in made.candidates] == ["t2"]
+    (left,) = made.excluded
+    assert left.reason == "its input schema is over a limit: schema_pattern_bytes=2000000"
+
+
+async def test_what_all_tools_of_a_list_take_is_bounded():
+    # given tools that are each within every limit
+    tools = [wide(number) for number in range(6)]
+    one = Readings().of(define(tools[0]), limits=Limits()).memory
+    # when there is room for three of them
+    readings = Readings()
+    made = await chosen(tools, far(tools_bytes=int(3.5 * one)), readings)
+    # then those that come first are offered, and the others are told by the limit's name
+    assert [each.definition.name for each in made.candidates] == ["t0", "t1", "t2"]
+    assert [left.tool for left in made.excluded] == ["t3", "t4", "t5"]
+    assert all("tools_bytes=" in left.reason for left in made.excluded)
+    with pytest.raises(DefinitionRefused, match="tools_bytes"):
+        await chosen(tools, far(allow=[f"t{i}" for i in range(6)], tools_bytes=int(3.5 * one)))
+
+
+async def test_what_is_not_allowed_takes_no_room():
+    tools = [wide(number) for number in range(6)]
+    one = Readings().of(define(tools[0]), limits=Limits()).memory
+    made = await chosen(tools, far(allow=["t5"], tools_bytes=int(1.5 * one)))
+    assert [each.definition.name for each in made.candidates] == ["t5"]
+
+
+async def test_others_have_the_loop_between_tools_and_time_ends_it(monkeypatch):
+    # given a clock that goes on by a second with each look at it
+    now = iter(range(1_000))
+    monkeypatch.setattr("mcprelay.relay.selection.monotonic", lambda: float(next(now)))
+    turns = []
+
+    async def other():
+        while True:
+            turns.append(1)
+            await asyncio.sleep(0)
+
+    beside = asyncio.ensure_future(other())
+    # when there are many tools
+    await chosen([wide(number, patterns=1) for number in range(10)], far(timeout=50))
+    assert len(turns) >= 10
+    with pytest.raises(DefinitionRefused, match="cannot be looked at within timeout=5; allow fewer of them, or raise"):
+        await chosen([wide(number, patterns=1) for number in range(10)], far(timeout=5))
+    beside.cancel()
+
+
+async def test_whoever_waits_for_the_tools_may_stop_waiting(monkeypatch):
+    now = iter(range(10_000))
+    monkeypatch.setattr("mcprelay.relay.selection.monotonic", lambda: float(next(now)))
+    waiting = asyncio.ensure_future(chosen([wide(number, patterns=1) for number in range(100)], far(timeout=9_000)))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+
+
+def test_what_is_kept_is_bounded_by_what_it_takes():
+    readings = Readings()
+    for number in range(200):
+        readings.of(readings.define(json.dumps(wide(number, patterns=40)).encode()), limits=Limits())
+    kept = [one for one, _ in readings._known._values.values()]
+    assert 10 < len(kept) < 100
+    assert sum(one.memory for one in kept) < 80_000_000
+
+
+def test_dense_json_is_known_to_take_more_than_its_text():
+    assert memory(b"[" + b"[]," * 1_000 + b"[]]") > 60 * 2_000
+    assert memory(b'"' + b"x" * 10_000 + b'"') < 30_000
