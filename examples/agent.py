@@ -235,6 +235,7 @@ async def answer(provider: str, task: Task) -> str:
     except ImportError as missing:
         sys.exit(f"--provider {provider}: {missing}. It takes: pip install {PACKAGES[provider]}")
 
+
 # ----------------------------------------------------------------------------------------- what a person sees, and says
 
 
@@ -255,6 +256,11 @@ def gate(asked: list[str]):
         return ask(at_the_terminal) if "*" in asked or call.name in asked else allow()
 
     return consent
+
+
+def visible(text: str) -> str:
+    """A model's words for a terminal: what it would obey, and what turns lines around, is shown as an escape."""
+    return "".join(char if char.isprintable() or char in "\n\t" else f"\\u{ord(char):04x}" for char in text)
 
 
 async def at_the_terminal(question) -> bool:
@@ -312,7 +318,7 @@ async def main() -> None:
             max_tokens=given.max_tokens,
             **scripted,
         )
-        print(await answer(given.provider, task))
+        print(visible(await answer(given.provider, task)))
 
 
 if __name__ == "__main__":

@@ -50,6 +50,29 @@ def test_it_asks_before_a_call_that_takes_consent(typed: str, verdict: str):
     assert f"← time convert_time: {verdict}" in done.stdout
 
 
+NASTY = """
+import asyncio, sys
+sys.path.insert(0, sys.argv.pop(1))
+import agent
+
+async def nasty(task):
+    return "one\\ttwo\\nthree\\x1b[2J\\x9b\\u202e\\r Größe 😀"
+
+agent.LOOPS["anthropic"] = nasty
+asyncio.run(agent.main())
+"""
+
+
+def test_what_a_model_says_commands_no_terminal():
+    pytest.importorskip("mcp_server_time")
+    command = [sys.executable, "-c", NASTY, str(ROOT / "examples"), "--offline", "Noon in Tokyo?"]
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "PYTHONIOENCODING": "utf-8"}
+    done = subprocess.run(command, capture_output=True, env=env, timeout=100, check=False)
+    assert done.returncode == 0, done.stderr
+    shown = "one\ttwo\nthree\\u001b[2J\\u009b\\u202e\\u000d Größe 😀\n"
+    assert done.stdout.decode().endswith(shown)
+
+
 def test_it_stops_when_it_has_no_steps_left():
     pytest.importorskip("anthropic")
     done = agent("--offline", "--max-steps", "1", "Noon in Tokyo?")
