@@ -2,11 +2,14 @@
 
 import asyncio
 import json
+from types import SimpleNamespace
 
+import msgspec
 import pytest
 
 from mcprelay.relay import Limits
-from mcprelay.relay.errors import DefinitionRefused
+from mcprelay.relay.errors import DefinitionRefused, ResultTooLarge
+from mcprelay.relay.gather import gather
 from mcprelay.relay.kept import memory
 from mcprelay.relay.listed import Listed
 from mcprelay.relay.pins import define
@@ -14,6 +17,7 @@ from mcprelay.relay.policy import declared
 from mcprelay.relay.reading import Readings
 from mcprelay.relay.selection import select
 from mcprelay.relay.settings import ServerSettings
+from mcprelay.types import Text
 
 
 def wide(number, *, patterns=20, text=r"\w{200}"):
@@ -105,3 +109,37 @@ def test_what_is_kept_is_bounded_by_what_it_takes():
 def test_dense_json_is_known_to_take_more_than_its_text():
     assert memory(b"[" + b"[]," * 1_000 + b"[]]") > 60 * 2_000
     assert memory(b'"' + b"x" * 10_000 + b'"') < 30_000
+
+
+@pytest.fixture
+def decoded(monkeypatch):
+    """How long the texts are that are read as JSON."""
+    sizes = []
+    real = msgspec.json.decode
+    decode = lambda text: sizes.append(len(text)) or real(text)  # noqa: E731
+    monkeypatch.setattr(
+        "mcprelay.relay.gather.msgspec.json", SimpleNamespace(decode=decode, encode=msgspec.json.encode)
+    )
+    return sizes
+
+
+DENSE = "[" + ",".join(["[]"] * 80_000) + "]"
+
+
+@pytest.mark.parametrize("text", [DENSE, f'{{"a":{DENSE}}}', "[" * 100_000, '{"a":' * 50_000], ids=["a", "b", "c", "d"])
+@pytest.mark.parametrize("number", [1, 255])
+def test_no_text_is_read_that_cannot_say_the_same_as_the_structured_content(number, text, decoded):
+    content = [Text(text)] * number
+    if number == 1:
+        found = gather(content, {"a": 1, "b": [2, {}]}, limits=Limits(result_bytes=1 << 20))
+        assert found.texts == [text, '{"a":1,"b":[2,{}]}']
+    else:
+        with pytest.raises(ResultTooLarge, match="result_bytes"):
+            gather(content, {"a": 1, "b": [2, {}]}, limits=Limits(result_bytes=1 << 20))
+    assert decoded == []
+
+
+def test_a_text_that_says_the_same_in_another_order_is_read_once(decoded):
+    said = '{ "b": [2, {}], "a": 1 }'
+    assert gather([Text(said)], {"a": 1, "b": [2, {}]}, limits=Limits()).texts == [said]
+    assert decoded == [len(said)]

@@ -54,10 +54,10 @@ def gather(content: Iterable[Any], structured: Any, *, limits: Limits) -> Gather
     needles = _needles(gathered.media) if gathered.media else []
     if needles:
         _elide(gathered, needles, limits)
-    if structured is not UNSET and structured not in gathered.texts:
-        _structured(structured, gathered, needles, limits)
     texts = gathered.texts
     if len(texts) != 1 or len(texts[0]) * _WIDEST > limits.result_bytes:
+        fits(texts, limits.result_bytes)
+    if structured is not UNSET and structured not in texts and _structured(structured, gathered, needles, limits):
         fits(texts, limits.result_bytes)
     return gathered
 
@@ -145,10 +145,10 @@ def _short(text: str) -> str:
 # --- structured content -----------------------------------------------------------------------------------------------
 
 
-def _structured(value: Any, gathered: Gathered, needles: list[tuple[str, str]], limits: Limits) -> None:
-    """Take structured content, unless a text says the same already."""
+def _structured(value: Any, gathered: Gathered, needles: list[tuple[str, str]], limits: Limits) -> bool:
+    """Take structured content, unless a text says the same already: whether it was taken."""
     if _only(value) in gathered.texts:
-        return  # told at once, because it is what most servers send
+        return False  # told at once, because it is what most servers send
     bound = _searchable(needles, limits)
     counted = _at_least(value, bound)
     if counted > bound:
@@ -156,8 +156,10 @@ def _structured(value: Any, gathered: Gathered, needles: list[tuple[str, str]], 
     if needles:
         value = _without(value, needles)
     text = msgspec.json.encode(value).decode()
-    if not any(_says(said, value, text) for said in gathered.texts):
-        gathered.texts.append(text)
+    if any(_says(said, value, text) for said in gathered.texts):
+        return False
+    gathered.texts.append(text)
+    return True
 
 
 def _only(value: Any) -> Any:
@@ -197,9 +199,9 @@ def _says(said: str, value: Any, text: str) -> bool:
     only = _only(value)
     if only is not value and said == msgspec.json.encode(only).decode():
         return True
+    if said[:1] not in _JSON_STARTS or any(said.count(mark) != text.count(mark) for mark in "[{,"):
+        return False  # so nothing is read that takes more memory than the structured content does already
     try:
-        if said[:1] not in _JSON_STARTS:
-            return False
         read = msgspec.json.decode(said)
         return read == value and _sorted(read) == _sorted(value)  # true is not 1, though Python says so
     except (msgspec.DecodeError, RecursionError):
