@@ -319,6 +319,19 @@ def test_a_counter_that_fails_withholds_the_text(caplog):
     assert "ValueError" in caplog.text
 
 
+@pytest.mark.parametrize("medium", [Image(PNG, "image/png"), Audio(b"RIFF1234WAVE" + bytes(500), "audio/wav")])
+@pytest.mark.parametrize("limit", ["run_bytes", "server_bytes"])
+def test_media_count_in_the_budgets_of_a_run_by_their_decoded_bytes(medium, limit):
+    ledger = Ledger()
+    funnel = Funnel("s", limits=Limits(**{limit: 2_000}), ledger=ledger)
+    framed = funnel.result(result(medium))
+    assert framed.parts[1:]
+    assert ledger.spent("s") == (framed.size + len(medium.data), 0)
+    refused = [funnel.result(result(medium)) for _ in range(3)][-1]
+    assert (refused.withheld, refused.parts[1:]) == ("too_large", ())
+    assert f"{limit} allows 2,000" in refused.text
+
+
 def test_a_run_has_a_budget_and_says_so_when_it_is_spent():
     ledger = Ledger()
     limits = Limits(run_bytes=1_500, server_bytes=1_200)

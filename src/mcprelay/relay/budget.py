@@ -28,10 +28,10 @@ class Limits(Struct, frozen=True, kw_only=True):
         media_bytes: One picture, sound or file, decoded.
         media_pixels: One picture, unpacked, as its head says.
         result_media_bytes: All of them in one result.
-        server_bytes: Text of one server within one run.
-        server_tokens: The same in tokens.
-        run_bytes: Text of all servers within one run.
-        run_tokens: The same in tokens.
+        server_bytes: Text, and media as they are decoded, of one server within one run.
+        server_tokens: Its text in tokens.
+        run_bytes: Text and media of all servers within one run.
+        run_tokens: Their text in tokens.
         definition_bytes: One tool's definition as JSON.
         tools: Tools of one server.
         tools_bytes: What all that are offered of one server take in memory, their patterns compiled, as estimated.

@@ -276,7 +276,8 @@ class Funnel:
             words = f"{before}The answer is empty."
             length = size(words)
         tokens = None if self._counter is None else self._tokens(words, self._counter)
-        self._ledger.spend(self._server, size=length, tokens=tokens, limits=self._limits)
+        shown = length + sum(len(medium.data) for medium in found.media)
+        self._ledger.spend(self._server, size=shown, tokens=tokens, limits=self._limits)
         parts: tuple[Words | Media, ...] = (Words(words), *found.media)
         if not case.failed:
             return Framed(parts=parts, size=length, tokens=tokens, result=case.answer, server=self._server)
