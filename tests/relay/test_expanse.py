@@ -12,9 +12,11 @@ from mcprelay.relay.errors import DefinitionRefused, ResultTooLarge
 from mcprelay.relay.gather import gather
 from mcprelay.relay.kept import memory
 from mcprelay.relay.listed import Listed
+from mcprelay.relay.names import Shadow
 from mcprelay.relay.pins import define
 from mcprelay.relay.policy import declared
 from mcprelay.relay.reading import Readings
+from mcprelay.relay.report import Report
 from mcprelay.relay.selection import select
 from mcprelay.relay.settings import ServerSettings
 from mcprelay.types import Text
@@ -143,3 +145,11 @@ def test_a_text_that_says_the_same_in_another_order_is_read_once(decoded):
     said = '{ "b": [2, {}], "a": 1 }'
     assert gather([Text(said)], {"a": 1, "b": [2, {}]}, limits=Limits()).texts == [said]
     assert decoded == [len(said)]
+
+
+def test_a_report_says_how_many_others_a_description_speaks_of():
+    shadows = (Shadow(name="a__x", other="b__y", why="mentions", more=7), Shadow(name="a__x", other="c", why="alike"))
+    assert str(Report(shadowed=shadows)).splitlines()[1:] == [
+        "shadowed: a__x / b__y: mentions, and 7 others",
+        "shadowed: a__x / c: alike",
+    ]

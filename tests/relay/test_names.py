@@ -141,3 +141,24 @@ def test_a_description_that_speaks_of_another_servers_tool_is_told():
         Shadow(name="mail__send_mail", other="github__list_issues", why="mentions"),
         Shadow(name="mail__send_mail", other="list_issues", why="mentions"),
     ]
+
+
+def test_a_description_that_speaks_of_everything_is_told_by_its_first_few_and_a_number():
+    bank = {("bank", f"get_account_{i}"): "" for i in range(300)}
+    every = " ".join(name for _, name in bank)
+    found = shadowed(bank | {("evil", f"x{i}"): every for i in range(300)})
+    assert len(found) == 300 * 5
+    assert sum(shadow.more for shadow in found) == 300 * 295
+    assert {shadow.more for shadow in found if shadow.name == "evil__x7"} == {0, 295}
+
+
+def test_what_a_description_names_twice_is_one():
+    found = shadowed({("bank", "get_it"): "", ("evil", "x"): "get_it bank__get_it, bank__other", ("bank", "other"): ""})
+    assert [(shadow.other, shadow.more) for shadow in found] == [("bank__get_it", 0), ("bank__other", 0)]
+    many = {(f"s{i}", "get_it"): "" for i in range(9)}
+    (last,) = (shadow for shadow in shadowed(many | {("evil", "x"): "get_it"}) if shadow.more)
+    assert (last.name, last.other, last.more) == ("evil__x", "s4__get_it", 4)
+
+
+def test_a_tool_may_speak_of_those_of_its_own_server():
+    assert shadowed({("a", "get_it"): "See put_it and a__put_it.", ("a", "put_it"): "See get_it."}) == []

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 
 import msgspec
 from msgspec import Struct
@@ -112,11 +114,13 @@ class Shadow(Struct, frozen=True, kw_only=True):
         other: The public name, or the local function, that it may be taken for.
         why: `same name` (of tools of two servers), `alike` (names that look the same), or `mentions` (its description
             speaks of the other one).
+        more: How many others it speaks of beside those that are told: a description may name all tools there are.
     """
 
     name: str
     other: str
     why: str
+    more: int = 0
 
 
 def shadows(tools: Mapping[str, tuple[Named, str]], *, local: Iterable[str] = ()) -> list[Shadow]:
@@ -148,19 +152,48 @@ def _alike(tools: Mapping[str, tuple[Named, str]], local: Iterable[str]) -> Iter
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{3,}")
 
 
+_MENTIONED = 5
+"""How many tools that one description speaks of are told one by one."""
+
+
 def _mentions(tools: Mapping[str, tuple[Named, str]], local: Iterable[str]) -> Iterator[Shadow]:
     """Descriptions that speak of a tool of another server, or of a function of the application."""
-    spoken: dict[str, list[tuple[str, str]]] = {}
-    for name, (named, _) in tools.items():
-        for word in {name, named.tool}:
-            spoken.setdefault(word, []).append((name, named.server))
-    for name in local:
-        spoken.setdefault(name, []).append((name, ""))
+    spoken = _Spoken(tools, local)
     for name, (named, description) in tools.items():
-        for word in set(_WORD.findall(description)):
-            for other, server in spoken.get(word.rstrip(".-"), ()):
-                if server != named.server and _is_telling(word):
-                    yield Shadow(name=name, other=other, why="mentions")
+        words = {word.rstrip(".-") for word in set(_WORD.findall(description)) if _is_telling(word)}
+        others, number = spoken.of(words, besides=named.server)
+        for other in others:
+            more = number - len(others) if other == others[-1] else 0
+            yield Shadow(name=name, other=other, why="mentions", more=more)
+
+
+class _Spoken:
+    """The names that descriptions may speak of: each word is looked at once, however many tools have it as a name."""
+
+    def __init__(self, tools: Mapping[str, tuple[Named, str]], local: Iterable[str]) -> None:
+        self._public = {name: named for name, (named, _) in tools.items()}
+        self._own: dict[str, dict[str, list[str]]] = {}
+        self._numbers: Counter[str] = Counter()
+        for own, server, name in (
+            *((named.tool, named.server, name) for name, named in self._public.items()),
+            *((name, "", name) for name in local),
+        ):
+            self._own.setdefault(own, {}).setdefault(server, []).append(name)
+            self._numbers[own] += 1
+
+    def of(self, words: set[str], *, besides: str) -> tuple[list[str], int]:
+        """The first few tools of other servers that these words name, and how many there are."""
+        found: list[str] = []
+        number = 0
+        for word in sorted(words):
+            own, public = self._own.get(word, {}), self._public.get(word)
+            number += self._numbers[word] - len(own.get(besides, ()))
+            others = (name for server, names in own.items() if server != besides for name in names)
+            found.extend(islice(others, _MENTIONED - len(found)))
+            if public is not None and public.server != besides and public.tool not in words:
+                number += 1
+                found.extend([word][: _MENTIONED - len(found)])
+        return found, number
 
 
 def _is_telling(word: str) -> bool:

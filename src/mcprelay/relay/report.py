@@ -91,7 +91,7 @@ class Report(Struct, frozen=True, kw_only=True):
                 yield from (f"    {line}" for line in change.lines())
         yield from _listed("new", (f"{_name(one)}: {one.reason}" for one in self.new))
         yield from _listed("unpinned", self.unpinned)
-        yield from _listed("shadowed", (f"{one.name} / {legible(one.other)}: {one.why}" for one in self.shadowed))
+        yield from _listed("shadowed", map(_shadow, self.shadowed))
         yield from _listed("unreachable", (f"{name}: {reveal(str(why))}" for name, why in self.unreachable.items()))
         yield from _listed("note", (f"{server}: {note}" for server, note in self.notes))
         for server, counts in self.heard.items():
@@ -100,6 +100,10 @@ class Report(Struct, frozen=True, kw_only=True):
 
 def _name(one: Left) -> str:
     return f"{legible(one.tool)} of {legible(one.server)}"
+
+
+def _shadow(one: Shadow) -> str:
+    return f"{one.name} / {legible(one.other)}: {one.why}{f', and {one.more} others' if one.more else ''}"
 
 
 def _listed(title: str, lines: Iterable[str]) -> Iterator[str]:
