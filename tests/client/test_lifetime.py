@@ -256,7 +256,7 @@ async def test_cancellations_and_cuts_leave_no_task_descriptor_or_debt_behind():
                 await asyncio.gather(*(once(client) for _ in range(10)))
             link = client._connection.current
             assert link.peer.pending == {}
-            assert len(link.peer._deadlines) < 200
+            assert len(link.peer._reminders) < 200
             assert len(link._tasks) == 0
         gc.collect()
         await asyncio.sleep(0.01)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import pytest
 from hypothesis import given
@@ -270,12 +270,50 @@ def test_a_deadline_can_be_moved_and_taken_away() -> None:
     assert us.tick(99.0) == []
 
 
-def test_reminders_of_settled_requests_do_not_pile_up() -> None:
+@pytest.mark.parametrize("later", [1, 0, -1])
+def test_reminders_of_settled_requests_do_not_pile_up(later: int) -> None:
     us = peer()
     for number in range(1, 1001):
-        us.request("x", b"{}", deadline=float(number))
+        us.request("x", b"{}", deadline=5000.0 + later * number)
         us.receive(data(id=number, result={}))
-    assert len(us._deadlines) < 200
+    assert len(us._reminders) < 200
+    assert us.next_deadline is None
+
+
+class Deed(NamedTuple):
+    """Something that happens to the requests of a peer: `which` of them is meant, and a time."""
+
+    what: Literal["ask", "answer", "move", "look"]
+    which: int
+    time: int | None
+
+
+deeds = st.builds(
+    Deed, st.sampled_from(["ask", "ask", "answer", "move", "look"]), st.integers(0, 30), st.none() | st.integers(1, 40)
+)
+
+
+@given(st.lists(deeds, max_size=60))
+def test_whatever_is_asked_answered_and_moved_in_any_order_the_nearest_deadline_is_known(happened: list[Deed]) -> None:
+    us, owed, now = peer(), [], 0
+    for deed in happened:
+        due = None if deed.time is None else float(now + deed.time)
+        if deed.what == "ask":
+            owed.append(us.request("x", b"{}", deadline=due)[0])
+        elif deed.what == "look":
+            now += deed.time or 0
+            late = {event.pending.id for event in us.tick(now) if isinstance(event, Expired)}
+            assert late == {each.id for each in owed if each.deadline is not None and each.deadline <= now}
+            owed = [each for each in owed if each.id not in late]
+        elif owed:
+            meant = owed[deed.which % len(owed)]
+            if deed.what == "move":
+                us.extend(meant, due)
+            else:
+                owed.remove(meant)
+                us.receive(data(id=meant.id, result={}))
+        if deed.which % 3 == 0:  # to look changes what is kept, and nothing else
+            assert us.next_deadline == min((each.deadline for each in owed if each.deadline is not None), default=None)
 
 
 def test_when_the_wire_is_gone_every_debt_is_settled() -> None:

@@ -55,8 +55,10 @@ def test_what_is_no_json_stays_none(data):
     assert pruned(data, 7) == data
 
 
-def test_what_is_too_long_to_count_is_left_alone(monkeypatch):
-    data = listed({"inputSchema": nested(200)})
+def test_what_has_too_many_brackets_to_count_is_left_alone_however_short_it_is(monkeypatch):
+    data = listed({"inputSchema": nested(200), "description": "x" * 10_000})
     assert pruned(data, 100) != data
-    monkeypatch.setattr(prune, "LOOK", len(data) - 1)
+    monkeypatch.setattr(prune, "LOOK", 1000)
+    assert pruned(data, 100) != data
+    monkeypatch.setattr(prune, "LOOK", 300)
     assert pruned(data, 100) == data

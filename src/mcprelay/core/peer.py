@@ -17,6 +17,7 @@ Rules:
 from __future__ import annotations
 
 import heapq
+import math
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 CANCELLED = "notifications/cancelled"
 CONCURRENT_REQUESTS = 1024
 _REMEMBERED = 1024
-_IDLE_DEADLINES = 64
+_IDLE_REMINDERS = 64
 
 _decode_cancelled = msgspec.json.Decoder(CancelledParams).decode
 
@@ -139,8 +140,9 @@ class Peer:
 
     __slots__ = (
         "_abandoned",
-        "_deadlines",
         "_ids",
+        "_reminders",
+        "_unnoted",
         "batches",
         "concurrent_requests",
         "depth",
@@ -167,7 +169,8 @@ class Peer:
         self.dropped = 0
         self.rejected = 0
         self._abandoned: dict[RequestId, None] = {}
-        self._deadlines: list[tuple[float, int, Pending]] = []
+        self._reminders: list[tuple[float, int, Pending]] = []  # a heap
+        self._unnoted = math.inf
 
     # --- what comes in
 
@@ -280,14 +283,23 @@ class Peer:
     def _remind(self, deadline: float, pending: Pending) -> None:
         """Note when to look at a request again.
 
-        Reminders of what is settled are swept out before they outnumber the rest: each holds its request, so that a
-        busy peer would else keep every answer of the last half minute.
+        One whose deadline is not the nearest is not noted by itself: `_unnoted` is when to look for those at last.
+        So a request that is answered in time, as most are, costs no place in the heap, and nothing keeps its answer.
         """
-        deadlines = self._deadlines
-        if len(deadlines) > _IDLE_DEADLINES and len(deadlines) > 4 * len(self.pending):
-            deadlines[:] = [entry for entry in deadlines if self._is_due(entry)]
-            heapq.heapify(deadlines)
-        heapq.heappush(deadlines, (deadline, id(pending), pending))
+        reminders = self._reminders
+        if reminders and deadline >= reminders[0][0]:
+            self._unnoted = min(self._unnoted, deadline)
+        elif len(reminders) > _IDLE_REMINDERS and len(reminders) > 4 * len(self.pending):
+            self._note_all()
+        else:
+            heapq.heappush(reminders, (deadline, id(pending), pending))
+
+    def _note_all(self) -> None:
+        self._reminders = [
+            (each.deadline, id(each), each) for each in self.pending.values() if each.deadline is not None
+        ]
+        heapq.heapify(self._reminders)
+        self._unnoted = math.inf
 
     def _is_due(self, entry: tuple[float, int, Pending]) -> bool:
         """Whether a reminder still stands: its request is owed an answer, and its deadline has not been moved."""
@@ -324,15 +336,17 @@ class Peer:
     @property
     def next_deadline(self) -> float | None:
         """When `tick` has something to say, at the earliest."""
-        while self._deadlines and not self._is_due(self._deadlines[0]):
-            heapq.heappop(self._deadlines)
-        return self._deadlines[0][0] if self._deadlines else None
+        while self._reminders and not self._is_due(self._reminders[0]):
+            heapq.heappop(self._reminders)
+        if self._unnoted < math.inf and (not self._reminders or self._unnoted < self._reminders[0][0]):
+            self._note_all()
+        return self._reminders[0][0] if self._reminders else None
 
     def tick(self, now: float) -> list[Event]:
         """The requests of ours whose deadline has passed."""
         events: list[Event] = []
         while (due := self.next_deadline) is not None and due <= now:
-            pending = heapq.heappop(self._deadlines)[2]
+            pending = heapq.heappop(self._reminders)[2]
             events.append(Expired(pending, self.abandon(pending, "the deadline passed")))
         return events
 
@@ -340,6 +354,6 @@ class Peer:
         """The wire is gone: every debt is settled, each with the evidence that it has. The peer's calls are void."""
         events: list[Event] = [Lost(pending) for pending in self.pending.values()]
         self.pending.clear()
-        self._deadlines.clear()
+        self._reminders.clear()
         self.in_flight.clear()
         return events

@@ -11,14 +11,15 @@ from mcprelay.wire.jsonrpc import BRACKETS
 
 LEVEL = 5
 LOOK = 1 << 23
-"""How many bytes are looked at, since the brackets are counted one by one. A longer message stays as it is."""
+"""How many brackets are looked at, since they are counted one by one. A message with more stays as it is."""
+_BRACKETS = (b"{", b"[", b"}", b"]")
 LEFT_OUT = b'"(left out: it nests too deep)"'
 """What stands in the place of a value. Whoever else writes it has left something out too."""
 
 
 def pruned(data: bytes, depth: int) -> bytes:
     """The message without the values that take it beyond `depth`. What is shallower than `LEVEL` stays as it is."""
-    if len(data) > LOOK:
+    if sum(map(data.count, _BRACKETS)) > LOOK:
         return data
     kept: list[bytes] = []
     end = level = deepest = start = 0
