@@ -35,11 +35,35 @@ def test_a_schema_with_nothing_to_clean_is_the_very_one():
         {"properties": {"a": {"const": "x\x1b"}}},
         {"properties": {"a": {"default": ["x\u00ad"]}}},
         {"required": ["a\u202e"]},
+        {"properties": {"p": {"const": {"description": "a\u200bb"}}}},
+        {"items": {"enum": [{"title": "q\u202er"}, ["b"]]}},
+        {"default": {"$comment": "a\u200bb"}},
+        {"anyOf": [{"examples": [{"x": {"description": "a\u200bb"}}]}]},
+        {"properties": {"p": {"const": {"description\u200b": 1}}}},
+        {"x-more": {"description": "a\u200bb"}},
+        {"description": ["a\u200bb"]},
+        {"dependencies": {"a": ["b\u200b"]}},
+        {"not": {"properties": {"title": {"const": "a\u200bb"}}}},
     ],
 )
 def test_a_name_or_a_constant_that_cannot_be_seen_refuses_the_tool(schema):
     with pytest.raises(DefinitionRefused, match="cannot see"):
         shown(inputSchema=schema)
+
+
+def test_texts_are_cleaned_wherever_a_schema_is_and_data_stays():
+    schema = {
+        "properties": {"description": {"title": "x\u202e", "const": {"title": "ß"}}, "title": True},
+        "anyOf": [{"description": "y\u200b"}, False],
+        "not": {"patternProperties": {"^ü": {"$comment": "z\u200b", "items": [{"title": "\u200bé"}, {}]}}},
+        "additionalProperties": False,
+    }
+    assert shown(inputSchema=schema).schema == {
+        "properties": {"description": {"title": "x", "const": {"title": "ß"}}, "title": True},
+        "anyOf": [{"description": "y"}, False],
+        "not": {"patternProperties": {"^ü": {"$comment": "z", "items": [{"title": "é"}, {}]}}},
+        "additionalProperties": False,
+    }
 
 
 def test_honest_constants_stay():
