@@ -517,3 +517,10 @@ def test_a_schema_that_needs_what_cannot_run_takes_no_value():
     assert not made.accepts({})
     assert made.check({"b": "a"})
     assert made.changes == ("#: no value is taken, because the schema cannot be compiled here",)
+
+
+def test_what_was_meant_is_looked_for_only_where_it_is_told(monkeypatch):
+    looked = []
+    monkeypatch.setattr("mcprelay.wire.violation.closest", lambda word, known: looked.append(word))
+    found = Validator(SEARCH, limits=SchemaLimits(errors=3)).check({f"q{i}": 1 for i in range(500)} | {"q": ""})
+    assert len(found) == len(looked) == 3
