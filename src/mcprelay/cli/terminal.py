@@ -13,7 +13,7 @@ import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Generator
 
 
 async def typed(prompt: str) -> str:
@@ -48,7 +48,7 @@ async def typed(prompt: str) -> str:
 
 
 @contextlib.contextmanager
-def _told(loop: asyncio.AbstractEventLoop, told: Callable[[], None]) -> Iterator[None]:
+def _told(loop: asyncio.AbstractEventLoop, told: Callable[[], None]) -> Generator[None]:
     """Call a function at Ctrl-C, in place of what is done else."""
     before = signal.getsignal(signal.SIGINT)
     loop.add_signal_handler(signal.SIGINT, told)

@@ -13,15 +13,14 @@ import os
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Literal
 
-import msgspec
-
 from mcprelay.client import Client
 from mcprelay.client.cache import Cache
 from mcprelay.client.listing import Listing
 from mcprelay.errors import AuthorizationRequired, CallFailed, ConnectFailed, DeadlineExceeded, Evidence, RemoteError
 from mcprelay.relay.errors import DefinitionRefused, RelayError, ServerUnreachable, Unauthorized
 from mcprelay.relay.failure import scopes_of, system_reason, tell
-from mcprelay.relay.listed import Hint, Listed, lifetime
+from mcprelay.relay.listed import Listed, lifetime
+from mcprelay.relay.notice import Notices
 from mcprelay.relay.reveal import reveal
 from mcprelay.relay.turns import Turns
 from mcprelay.types import ClientCapabilities, Tool
@@ -37,8 +36,6 @@ if TYPE_CHECKING:
     from mcprelay.relay.stations import Shelves
 
 log = logging.getLogger("mcprelay.relay")
-_LIST = "tools/list"
-_TOOLS_CHANGED = "notifications/tools/list_changed"
 _LONGEST_NOTE = 300
 NO_TOOLS = "the server has no tools: it does not know tools/list"
 
@@ -77,7 +74,7 @@ class Station:
         self.closed = False
         self.heard: Counter[str] = Counter()
         self._shelves = shelves
-        self._notices = _Notices(self._changed)
+        self._notices = Notices(self._changed)
         self._client = _client(settings, token=token, askers=askers, cache=self._notices, on_log=self._logged)
         self._opened: asyncio.Task[Any] | None = None
         self._connected = False
@@ -319,7 +316,7 @@ class Station:
                     self._hears = True
                     try:
                         async for _ in events:
-                            pass  # the client told `_Notices` already, and tells it after an interruption, too
+                            pass  # the client told `Notices` already, and tells it after an interruption, too
                     finally:
                         self._hears = False
 
@@ -328,35 +325,6 @@ def _looked_at(opened: asyncio.Task[Any]) -> None:
     """Look at how connecting ended, so that nothing is logged where everybody who waited for it has gone."""
     if not opened.cancelled():
         opened.exception()
-
-
-class _Notices(Cache):
-    """Takes the place of the client's cache: keeps nothing, and hears what pages say of freshness, and of changes."""
-
-    def __init__(self, changed: Callable[[], None]) -> None:
-        super().__init__(entries=0, now=lambda: 0.0)
-        self.hints: list[Hint] = []
-        self._told = changed
-
-    def put(
-        self,
-        server: str,
-        method: str,
-        key: str | None,
-        result: msgspec.Raw,
-        *,
-        ttl_ms: Any,
-        scope: Any = None,
-        authorization: Any = None,
-    ) -> None:
-        """Hear of a page."""
-        if method == _LIST:
-            self.hints.append(Hint(ttl_ms, scope))
-
-    def changed(self, server: str, notice: str, uri: str | None) -> None:
-        """Hear of a change."""
-        if notice == _TOOLS_CHANGED:
-            self._told()
 
 
 def _has_secrets(one: ServerSettings) -> bool:
