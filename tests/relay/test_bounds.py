@@ -7,6 +7,7 @@ import pytest
 
 from mcprelay.relay import DefinitionRefused, Relay
 from mcprelay.relay.config import parse
+from mcprelay.wire import prune
 from tests.clauses.script import complete
 from tests.relay.far import ADD, SEARCH, Far, servers
 
@@ -57,7 +58,7 @@ def test_every_limit_of_a_client_can_be_written_in_the_file():
     assert (limits.client["list_pages"], limits.client["cursor_bytes"], limits.client["connections"]) == (9, 99, 7)
 
 
-async def test_a_list_too_long_for_leaving_out_what_nests_too_deep_is_told_as_that():
+async def test_a_list_too_long_for_leaving_out_what_nests_too_deep_is_told_as_that(monkeypatch):
     deep = b'{"name":"deep","inputSchema":{"type":"object","x":%b%b}}' % (b"[" * 200, b"]" * 200)
     far = Far()
     far.tools = b"[%b,%b,%b]" % (json.dumps(ADD).encode(), deep, json.dumps(SEARCH).encode())
@@ -66,9 +67,8 @@ async def test_a_list_too_long_for_leaving_out_what_nests_too_deep_is_told_as_th
         assert list(tools.keys()) == ["far__add", "far__search"]
         [left] = tools.report().excluded
         assert left.tool == "deep"
-    far = Far()
-    far.tools = b"[%b,%b]" % (json.dumps({**ADD, "description": "x" * (9 << 20)}).encode(), deep)
+    monkeypatch.setattr(prune, "LOOK", 100)
     async with Relay(servers=servers(far=far)) as relay:
         report = (await relay.tools(skip_unavailable=True)).report()
     assert "message_depth=100" in str(report.unreachable["far"])
-    assert "None of the list can be read, because the message is too long" in str(report.unreachable["far"])
+    assert "None of the list can be read, because the message holds too many" in str(report.unreachable["far"])
