@@ -193,3 +193,19 @@ def test_places_are_no_longer_than_it_takes_to_find_them():
         deep = inside(deep, "properties", "name")
     assert len(deep) < 300
     assert deep.endswith("/…")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_reference_to_the_inside_of_what_is_being_replaced_ends(form):
+    inner = {"type": "array", "items": {"anyOf": [{"$ref": "#"}, {"$ref": "#/properties/a"}, {"type": "string"}]}}
+    schema = {"type": "object", "properties": {"a": inner}, "required": ["a"], "additionalProperties": False}
+    made = form(schema)
+    assert made is not None
+    for value, fits in (({"a": [{"a": []}, ["x", [{"a": ["y"]}]]]}, True), ({"a": [[1]]}, False), ({"a": [{}]}, False)):
+        assert Validator(made.schema).accepts(value) is Validator(schema).accepts(value) is fits
+
+
+def test_no_part_of_all_is_lost_where_parts_have_parts():
+    parts = [{"allOf": [{"minLength": 1}, {"minLength": 2}]}, {"allOf": [{"minLength": 3}]}, {"not": {"const": 4}}]
+    made = gemini({"type": "object", "properties": {"a": {"type": "string", "allOf": parts}}})
+    assert all(f'"minLength":{number}' in made.schema["properties"]["a"]["description"] for number in (1, 2, 3))

@@ -72,7 +72,7 @@ def _merged(node: Node, where: str, changes: Changes) -> Node:
             left.append(inner)
     if "required" in made and parts:
         made["required"] = list(dict.fromkeys(made["required"]))
-    return {**made, "allOf": left} if left else made
+    return {**made, "allOf": [*made.get("allOf", ()), *left]} if left else made
 
 
 def _join(made: Node, other: Node) -> bool:

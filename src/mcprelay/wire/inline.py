@@ -97,9 +97,11 @@ class _Copy:
         return msgspec.json.decode(encoded)  # a copy: an SDK that changes what it is given changes nothing of ours
 
     def _member(self, value: Any, where: str) -> Any:
-        if id(value) in self._targets and isinstance(value, dict):
+        if not isinstance(value, dict):
+            return value
+        if id(value) in self._targets or id(value) in self._open:  # the latter: a reference led to the inside of this
             return {"$ref": self._address(value)}
-        return self._node(value, where) if isinstance(value, dict) else value
+        return self._node(value, where)
 
     def _referred(self, target: Schema, made: Node, where: str) -> Node:
         """`made` with the demands of a reference's target."""
