@@ -52,8 +52,8 @@ _SENTENCES: tuple[tuple[type[Exception], str], ...] = (
 
 
 _RAISE = {
-    "message_depth": "Raise message_depth to allow more. None of the list can be read, because the message holds too many"
-    " lists and objects, or is not formed well enough, for leaving out only what nests deeper."
+    "message_depth": "Raise message_depth to allow more. None of the list can be read, because the message holds too"
+    " many lists and objects, or is not formed well enough, for leaving out only what nests deeper."
 }
 """What to do about a limit that ends a list, where raising it is not all there is to say."""
 _SCOPE = re.compile(r"[!#-\[\]-~]{1,100}")
