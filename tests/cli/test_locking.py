@@ -150,6 +150,30 @@ def test_a_person_is_asked_at_a_terminal(place, answer, code, said):
     assert [line.startswith(said) for line in lines if line.strip() not in ("", "y", "n", "^C", "^D")] == [True]
 
 
+ASKING = """
+import asyncio
+from mcprelay import Context, Server
+server = Server("far")
+@server.tool
+async def book(ctx: Context) -> str:
+    "Book."
+    await ctx.elicit("Which seat [y/N]?", str)
+    return "booked"
+server.run()
+"""
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "said"), [(b"4A\n", 0, "booked"), (b"\x04", 0, "declined"), (b"\x03", 130, "")]
+)
+def test_a_question_of_a_server_can_be_left_too(place, answer, code, said):
+    (place / "served.py").write_text(ASKING)
+    seen, ended = at_a_terminal(place, "call", "served.py", "book", answers=[answer])
+    assert ended == code
+    assert said in seen
+    assert "Traceback" not in seen
+
+
 def test_what_a_person_agreed_to_before_stays_when_the_next_question_is_interrupted(place):
     text = (place / "mcprelay.toml").read_text()
     (place / "mcprelay.toml").write_text(text + text.replace("servers.far", "servers.near"))

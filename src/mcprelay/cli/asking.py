@@ -12,11 +12,15 @@ from urllib.parse import urlsplit
 
 from mcprelay.cli.argument import words_to_arguments
 from mcprelay.cli.show import say
+from mcprelay.cli.terminal import typed
 from mcprelay.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from mcprelay.client.elicitation import Elicitation
     from mcprelay.types import ElicitResult
+
+
+_ONE_QUESTION = asyncio.Lock()
 
 
 def somebody_is_there() -> bool:
@@ -26,25 +30,26 @@ def somebody_is_there() -> bool:
 
 async def ask(question: Elicitation) -> ElicitResult:
     """Ask the person at the terminal. The end of input (Ctrl-D) declines."""
-    say(f"The server asks: {question.message}")
-    answer = _visit if question.mode == "url" else _fill_in
-    try:
-        return await asyncio.to_thread(answer, question)
-    except EOFError:
-        say("declined")
-        return question.decline()
+    async with _ONE_QUESTION:  # several may come at once
+        say(f"The server asks: {question.message}")
+        answer = _visit if question.mode == "url" else _fill_in
+        try:
+            return await answer(question)
+        except EOFError:
+            say("declined")
+            return question.decline()
 
 
-def _fill_in(question: Elicitation) -> ElicitResult:
+async def _fill_in(question: Elicitation) -> ElicitResult:
     required = question.schema.get("required")
     needed = required if isinstance(required, list) else []
     content: dict[str, Any] = {}
     for name, field in question.fields.items():
-        content |= _asked(name, field, question, optional=name not in needed)
+        content |= await _asked(name, field, question, optional=name not in needed)
     return question.accept(content)
 
 
-def _asked(name: str, field: dict[str, Any], question: Elicitation, *, optional: bool) -> dict[str, Any]:
+async def _asked(name: str, field: dict[str, Any], question: Elicitation, *, optional: bool) -> dict[str, Any]:
     """One field. An empty line takes the default, or leaves out what may be left out."""
     options = field.get("enum")
     hints = [
@@ -54,7 +59,7 @@ def _asked(name: str, field: dict[str, Any], question: Elicitation, *, optional:
     ]
     say(f"  {name} ({'; '.join(filter(None, hints))})")
     while True:
-        line = input("  > ")
+        line = await typed("  > ")
         if not line and (optional or "default" in field):
             return {}
         try:
@@ -63,14 +68,14 @@ def _asked(name: str, field: dict[str, Any], question: Elicitation, *, optional:
             say(f"  {error}")
 
 
-def _visit(question: Elicitation) -> ElicitResult:
+async def _visit(question: Elicitation) -> ElicitResult:
     url = question.url or ""
     host = _host_of(url)
     if host is None:
         say(f"  It wants you to open {url}\n  which is no address of a web page, so it is declined")
         return question.decline()
     say(f"  It wants you to open {url}\n  on the host {host}. Open it? [y/N]")
-    if input("  > ").strip().lower() not in ("y", "yes"):
+    if (await typed("  > ")).strip().lower() not in ("y", "yes"):
         return question.decline()
     import webbrowser
 

@@ -6,6 +6,7 @@ server wrote is shown made visible, wherever the output goes.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from pathlib import Path
@@ -215,11 +216,10 @@ async def _agreed(name: str, count: int) -> bool:
     try:
         answer = await typed(f"Record these {count} definitions of {name} as reviewed? [y/N] ")
     except EOFError:
-        print()  # the question stands on this line
+        say("")  # the question stands on this line
         return False
-    except KeyboardInterrupt:
-        print()
-        say(f"interrupted; nothing of {name} is recorded")
+    except asyncio.CancelledError:  # Ctrl-C
+        say(f"\ninterrupted; nothing of {name} is recorded")
         raise
     return answer.strip().lower() in {"y", "yes"}
 

@@ -13,32 +13,27 @@ import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Generator
 
 
 async def typed(prompt: str) -> str:
-    """The next line, without what ends it.
+    """The next line, without what ends it. The question goes to standard error, since it is no answer of the command.
+
+    Ctrl-C does what it always does: it cancels what the command is about, and so whoever waits here.
 
     Raises:
         EOFError: There is none: the person pressed Ctrl-D.
-        KeyboardInterrupt: The person pressed Ctrl-C.
     """
     loop = asyncio.get_running_loop()
-    waiting: asyncio.Future[str] = loop.create_future()
-
-    def ended(by: str) -> None:
-        if not waiting.done():
-            waiting.set_result(by)
-
+    begun = asyncio.Event()
     try:
-        loop.add_reader(sys.stdin.fileno(), ended, "line")
+        loop.add_reader(sys.stdin.fileno(), begun.set)
     except NotImplementedError:  # a loop of Windows
         return input(prompt)  # noqa: ASYNC250 - nothing better is there
     try:
-        with _told(loop, lambda: ended("Ctrl-C")):
-            print(prompt, end="", flush=True)
-            if await waiting == "Ctrl-C":
-                raise KeyboardInterrupt
+        with _at_once(loop):
+            print(prompt, end="", file=sys.stderr, flush=True)
+            await begun.wait()
     finally:
         loop.remove_reader(sys.stdin.fileno())
     line = sys.stdin.readline()
@@ -48,12 +43,14 @@ async def typed(prompt: str) -> str:
 
 
 @contextlib.contextmanager
-def _told(loop: asyncio.AbstractEventLoop, told: Callable[[], None]) -> Generator[None]:
-    """Call a function at Ctrl-C, in place of what is done else."""
+def _at_once(loop: asyncio.AbstractEventLoop) -> Generator[None]:
+    """Have Ctrl-C wake the loop, also in the moment in which it falls asleep."""
     before = signal.getsignal(signal.SIGINT)
-    loop.add_signal_handler(signal.SIGINT, told)
+    if callable(before):
+        loop.add_signal_handler(signal.SIGINT, before, signal.SIGINT, None)
     try:
         yield
     finally:
-        loop.remove_signal_handler(signal.SIGINT)
-        signal.signal(signal.SIGINT, before)
+        if callable(before):
+            loop.remove_signal_handler(signal.SIGINT)
+            signal.signal(signal.SIGINT, before)
