@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import json
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any
 
-from mcprelay import Client, Server
+import pytest
+
+from mcprelay import Client, Limits, Server, revisions
+from mcprelay.errors import RemoteError
 
 
 async def test_what_cancels_the_task_of_a_call_that_is_over_does_not_silence_the_connection():
@@ -43,6 +50,81 @@ async def test_calls_that_do_not_suspend_share_a_task_and_one_that_does_ends_in_
     first, second, third, fourth = tasks
     assert first is second is third
     assert fourth is not first
+
+
+async def test_a_call_whose_own_task_is_cancelled_by_its_handler_is_answered_all_the_same():
+    server = Server("s")
+
+    @server.tool
+    async def reckless() -> str:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        task.cancel()
+        await asyncio.sleep(0)
+        return "unreachable"
+
+    @server.tool
+    async def quick() -> str:
+        return "quick"
+
+    async with Client(server) as client:
+        with pytest.raises(RemoteError, match="Internal error while answering tools/call reckless"):
+            await client.call_tool("reckless")
+        assert (await client.call_tool("quick")).text == "quick"
+
+
+class Odd:
+    """A value that does not compare, as arrays do not."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        raise ValueError("the truth value is ambiguous")
+
+
+@pytest.mark.parametrize("make", [Odd, list])
+async def test_what_a_handler_sets_is_seen_by_no_other_call_whatever_it_is_equal_to(make: Callable[[], Any]):
+    server, variable, first = Server("s"), ContextVar[Any]("variable"), make()
+    variable.set(first)
+    seen = []
+
+    @server.tool
+    async def change() -> str:
+        seen.append(variable.get())
+        variable.set(make())
+        return "changed"
+
+    async with Client(server) as client:
+        for _ in range(3):
+            assert (await client.call_tool("change")).text == "changed"
+    assert all(value is first for value in seen)
+
+
+async def test_a_client_that_does_not_read_is_not_read_from_and_gets_every_answer_once_it_does():
+    server, ran = Server("s", limits=Limits(stream_bytes=100_000)), []
+
+    @server.tool
+    async def big(number: int) -> str:
+        ran.append(number)
+        return "x" * 20_000
+
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": next(iter(revisions.ALL)),
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    channel, count = server.connect(), 1000
+    for number in range(count):
+        params = {"name": "big", "arguments": {"number": number}, "_meta": meta}
+        await channel.send(
+            json.dumps({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}).encode()
+        )
+    for _ in range(5000):
+        await asyncio.sleep(0)
+    assert len(ran) < 100
+    answered = {json.loads(await channel.receive())["id"] for _ in range(count)}
+    assert answered == set(range(count))
+    await channel.aclose()
 
 
 async def test_a_call_that_suspends_is_ended_with_what_it_is_cancelled_by_and_may_go_on_all_the_same():

@@ -46,6 +46,8 @@ logger = logging.getLogger("mcprelay.server")
 
 _decode_params = msgspec.json.Decoder(Params).decode
 LISTEN = "subscriptions/listen"
+_WAITING = 4096
+"""What a message that waits to be sent takes beside its own bytes, about: it waits in a task."""
 _PROMPT = ("send_nowait", "congested")
 """What a channel may have beyond the port (see `mcprelay.stdio.LineChannel`): then answers are sent without waiting."""
 
@@ -59,6 +61,13 @@ def _stateless(server: Server) -> Revision | None:
     """The newest revision of the stateless era that is served, or None."""
     served = revisions.of_era(Era.STATELESS, server.revisions)
     return served[0] if served else None
+
+
+def _is_same(context: contextvars.Context, other: contextvars.Context) -> bool:
+    """Whether two contexts hold the same objects. Whether those are equal is not asked: that may be anybody's code."""
+    return len(context) == len(other) and all(
+        variable in other and other[variable] is value for variable, value in context.items()
+    )
 
 
 def _is_current(task: asyncio.Task[Any]) -> bool:
@@ -129,6 +138,8 @@ class Connection:
         self._spoken = _stateless(server)  # what calls are most likely to be in
         self._leader: asyncio.Task[Any] | None = None
         self._stopping = False
+        self._unsent = 0  # bytes of what waits for the client to read
+        self._relief: asyncio.Event | None = None
         self._prompt: Any = channel if all(hasattr(channel, power) for power in _PROMPT) else None
 
     async def serve(self) -> None:
@@ -183,6 +194,8 @@ class Connection:
         assert task is not None, "a connection is served in tasks"  # noqa: S101 - asyncio's promise
         peer = self._peer
         while self._leader is task:
+            if self._unsent > self._outbox.stream_bytes:  # a client that does not read is not read from
+                await self._relieved()
             try:
                 data = await self._channel.receive()
             except LimitExceeded as error:
@@ -197,7 +210,7 @@ class Connection:
             event = peer.take(jsonrpc.parse(data, depth=peer.depth))
             if type(event) is Called:
                 await _until_suspended(self._work(event, task), self._follow)
-                if self._leader is task and contextvars.copy_context() != self._base:
+                if self._leader is task and not _is_same(contextvars.copy_context(), self._base):
                     self._follow()  # a handler set a variable, which the next call must not see
             else:
                 await self._take(event)
@@ -272,10 +285,13 @@ class Connection:
         entry = self._working[event.id] = (task, call)
         try:
             answer = await self._server.dispatcher.handle(call)
-        except asyncio.CancelledError:
-            if not call.cancelled or self._ended.is_set():
+        except asyncio.CancelledError as error:
+            if self._stopping or self._ended.is_set():
                 raise
-            answer = Answer(b"")
+            # Else, if not by the client, by what a handler does to its own task, or left behind: an answer is owed.
+            answer = Answer(b"") if call.cancelled else self._server.dispatcher.failed(call, error)
+            while not call.cancelled and task.cancelling():
+                task.uncancel()
         except GeneratorExit as error:
             if not _is_current(task):  # the loop is gone
                 raise
@@ -428,11 +444,25 @@ class Connection:
     async def _send(self, message: bytes) -> None:
         if not message:
             return
-        if self._flushing is None:
-            await self._channel.send(message)
-        else:
-            self._outbox.put(message)
-            await self.drain()
+        self._unsent += (weight := len(message) + _WAITING)
+        try:
+            if self._flushing is None:
+                await self._channel.send(message)
+            else:
+                self._outbox.put(message)
+                await self.drain()
+        finally:
+            self._unsent -= weight
+            if self._relief is not None and self._unsent <= self._outbox.stream_bytes:
+                self._relief.set()
+
+    async def _relieved(self) -> None:
+        """Wait until no more than `stream_bytes` wait for the client."""
+        self._relief = asyncio.Event()
+        try:
+            await self._relief.wait()
+        finally:
+            self._relief = None
 
     def notify(self, message: bytes) -> None:
         """See `Link`."""

@@ -30,8 +30,8 @@ class Limits(Struct, frozen=True, kw_only=True):
         session_bytes: What a session remembers of its client, who says what that is: its name, its capabilities, and
             what it subscribed to.
         session_seconds: For how long a session is kept after its last request.
-        stream_bytes: How much may wait for a slow reader of one event stream; beyond it, progress is coalesced and log
-            messages are dropped.
+        stream_bytes: How much may wait for a slow reader of one event stream or channel; beyond it, progress is
+            coalesced and log messages are dropped, and of a channel nothing more is received.
         file_bytes: How much is read of a file, stream or generator that a handler returns.
         event_log_bytes: How much of past event streams is kept in memory, so that a client that lost its connection
             can resume them; 0 for nothing.
