@@ -24,7 +24,10 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def says(monkeypatch: pytest.MonkeyPatch, answer: str) -> None:
-    monkeypatch.setattr("builtins.input", lambda _: answer)
+    async def typed(_: str) -> str:
+        return answer
+
+    monkeypatch.setattr(asking, "typed", typed)
 
 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "javascript:alert(1)", "data:text/html,x", "vscode://file/x"])
