@@ -175,8 +175,60 @@ async def test_a_server_that_reads_again_is_answered_again():
         assert len(channel.sent) < 10_000
 
 
+async def test_what_waits_unsent_is_in_work_and_answers_are_kept_while_refusals_are_dropped():
+    async with in_session(on_roots=["file:///a"], concurrent_requests=300) as (client, channel):
+        channel.hold_sends()
+        line = client._connection.ready()
+        for number in range(20_000):
+            channel.call(f"{number:0200}", "roots/list", {})
+            if number % 100 == 99:
+                await asyncio.sleep(0)
+                await asyncio.sleep(0)
+        held = [data for _, data in line._outbox]
+        assert sum(b'"result"' in data for data in held) in {299, 300}  # one is being sent, perhaps
+        assert sum(map(len, held)) < 2 * 2**20
+        assert b"concurrent_requests=300" in held[-1]
+        channel.release_sends()
+        answered = [await channel.expect() for _ in range(300)]
+        assert {"result"} < set().union(*answered)
+        channel.call("next", "roots/list", {})
+        while (answer := await channel.expect())["id"] != "next":
+            pass
+        assert "result" in answer
+
+
+async def test_over_http_all_answers_leave_however_few_refusals_may(monkeypatch):
+    monkeypatch.setattr(link, "REFUSALS", 2)
+    answers = []
+    enough = asyncio.Event()
+
+    async def respond(exchange):
+        if exchange.asks == "initialize":
+            capabilities = {"protocolVersion": LEGACY, "capabilities": {}, "serverInfo": {"name": "s", "version": "1"}}
+            await exchange.result(capabilities)
+        elif exchange.asks == "tools/call":
+            await exchange.stream()
+            for number in range(60):
+                await exchange.event({"jsonrpc": "2.0", "id": number, "method": "roots/list"})
+            await enough.wait()
+            await exchange.event({"jsonrpc": "2.0", "id": exchange.message["id"], "result": tool_result("done")})
+            await exchange.end()
+        elif exchange.method == "POST" and "result" in exchange.message:
+            answers.append(exchange.message["id"])
+            if len(answers) == 60:
+                enough.set()
+            await enough.wait()
+            await exchange.reply(202)
+        else:
+            await exchange.reply(202 if exchange.method == "POST" else 405)
+
+    async with ScriptedHttp(respond) as http, fresh(http.url, revision=LEGACY, on_roots=["file:///a"]) as client:
+        assert (await client.call_tool("x", timeout=5)).text == "done"
+        assert sorted(answers) == list(range(60))
+
+
 async def test_over_http_few_answers_are_on_their_way_at_once_however_much_is_asked(monkeypatch):
-    monkeypatch.setattr(link, "ANSWERS", 16)
+    monkeypatch.setattr(link, "REFUSALS", 16)
     waiting = []
     release, enough = asyncio.Event(), asyncio.Event()
 

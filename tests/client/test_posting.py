@@ -16,6 +16,7 @@ from mcprelay import (
     HttpError,
     RemoteError,
 )
+from mcprelay.client import posting
 from mcprelay.client.retry import Retry
 from tests.client.peer import INITIALIZED, fresh, tool_result
 from tests.client.scripted_http import ScriptedHttp
@@ -197,11 +198,38 @@ async def test_calls_beyond_the_connections_wait_and_have_sent_nothing():
     assert http.methods.count("tools/call") == 2
 
 
-async def test_the_pair_needs_a_connection_beside_its_stream():
-    async with ScriptedHttp(Inline()) as http, fresh(http.url, connections=1) as client:
+@pytest.mark.parametrize("few", [1, 2])
+async def test_the_pair_needs_a_connection_beside_its_stream_and_one_beside_the_post_of_a_call(few):
+    async with ScriptedHttp(Inline()) as http, fresh(http.url, connections=few) as client:
         error = await failure_of(client.call_tool("charge"))
         assert type(error) is HttpError
-        assert "it takes 2 connections at once, and connections=1" in str(error)
+        assert f"it takes 3 connections at once, and connections={few}" in str(error)
+
+
+async def test_three_connections_are_enough_to_answer_a_question_while_the_post_of_its_call_is_held():
+    async def behave(server, exchange):
+        await server.say({"id": "q", "method": "roots/list"})
+        assert "result" in await server.answers.get()
+        await server.answer(exchange)
+        await exchange.reply(202)
+
+    async with paired(behave, connections=3, on_roots=["file:///a"]) as (client, _, _):
+        assert (await client.call_tool("asks", timeout=5)).value == "ok"
+
+
+async def test_answers_are_never_dropped_however_many_leave_at_once(monkeypatch):
+    monkeypatch.setattr(posting, "REFUSALS", 2)
+
+    async def behave(server, exchange):
+        for number in range(40):
+            await server.say({"id": f"q{number}", "method": "roots/list"})
+        answered = [await server.answers.get() for _ in range(40)]
+        assert all("result" in answer for answer in answered)
+        await server.answer(exchange)
+        await exchange.reply(202)
+
+    async with paired(behave, on_roots=["file:///a"]) as (client, _, _):
+        assert (await client.call_tool("asks", timeout=5)).value == "ok"
 
 
 async def test_a_post_that_is_never_answered_does_not_outlive_its_answered_call_for_long(clock):

@@ -9,6 +9,7 @@ import pytest
 from mcprelay import RemoteError
 from mcprelay.client import progress
 from mcprelay.client.progress import Hearing
+from mcprelay.stdio.stderr import Stderr
 from tests.client.peer import DISCOVERED, connected, fresh, tool_result
 from tests.client.scripted_http import ScriptedHttp
 
@@ -89,3 +90,55 @@ async def test_progress_that_came_before_the_answer_is_heard_before_the_call_ret
         channel.reply(request, tool_result())
         await calling
     assert [item.progress for item in work.heard] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("option", ["on_progress", "on_log"])
+@pytest.mark.parametrize("later", [False, True])
+async def test_a_callback_that_raises_a_cancellation_disturbs_nothing_else(option, later, caplog):
+    def raising(item):
+        raise asyncio.CancelledError
+
+    async def raising_later(item):
+        raise asyncio.CancelledError
+
+    async with connected() as (client, channel):
+        calling = asyncio.ensure_future(client.call_tool("x", **{option: raising_later if later else raising}))
+        other = asyncio.ensure_future(client.call_tool("y"))
+        request, another = await channel.expect("tools/call"), await channel.expect("tools/call")
+        for _ in range(2):
+            channel.notify("notifications/progress", {"progressToken": request["id"], "progress": 1})
+            channel.notify("notifications/message", {"level": "error", "data": "d"})
+        channel.reply(request, tool_result("one"))
+        channel.reply(another, tool_result("other"))
+        assert (await calling).value == "one"
+        assert (await other).value == "other"
+    assert len([record for record in caplog.records if "failed" in record.message]) == 2
+
+
+async def test_over_http_a_callback_that_raises_a_cancellation_is_not_the_end_of_its_call():
+    async def respond(exchange):
+        if exchange.asks == "server/discover":
+            await exchange.result(DISCOVERED)
+            return
+        number = exchange.message["id"]
+        await exchange.stream()
+        params = {"progressToken": number, "progress": 1}
+        await exchange.event({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
+        await exchange.event({"jsonrpc": "2.0", "id": number, "result": tool_result()})
+        await exchange.end()
+
+    def raising(item):
+        raise asyncio.CancelledError
+
+    async with ScriptedHttp(respond) as http, fresh(http.url) as client:
+        assert (await client.call_tool("x", on_progress=raising)).value == "ok"
+
+
+async def test_a_function_for_standard_error_that_raises_a_cancellation_is_logged_and_not_called_again(caplog):
+    def raising(line):
+        raise asyncio.CancelledError
+
+    errors = Stderr(on_line=raising)
+    errors.feed(b"one\ntwo\n")
+    assert errors.tail == "one\ntwo\n"
+    assert len(caplog.records) == 1

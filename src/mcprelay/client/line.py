@@ -43,7 +43,13 @@ _SUSPECTS = 64
 """How many of the calls that wait an answer under a wrong id may have been meant for."""
 
 _UNSAID = 2**20
-"""How many bytes of answers and notices may wait for a server that does not read."""
+"""How many bytes of refusals and notices may wait for a server that does not read, before it gets no more refusals."""
+
+
+class _Answer(bytes):
+    """The answer to a question. While it waits in the outbox, the question is still in work."""
+
+    __slots__ = ()
 
 
 class Line(Link):
@@ -68,7 +74,7 @@ class Line(Link):
         self.channel = channel
         self.remembered = remembered
         self._outbox: deque[tuple[Pending | None, bytes]] = deque()
-        self._unsaid = 0  # bytes of what waits there and is no call
+        self._unsaid = 0  # bytes of what waits there and is neither a call nor an answer
         self._idle: asyncio.Future[None] | None = None
         hasty = all(hasattr(channel, power) for power in _HASTY)
         self._send_nowait: Any = getattr(channel, "send_nowait") if hasty else None  # noqa: B009 - not of every channel
@@ -165,6 +171,10 @@ class Line(Link):
         """See `Link`."""
         return self._unsaid > _UNSAID
 
+    def _reply(self, message: bytes) -> None:
+        if message and self.alive:
+            self._put(None, _Answer(message))
+
     def expired(self, call: Call, pending: Pending, notice: bytes) -> None:
         """See `Link`."""
         call.evidence = self._evidence(pending)
@@ -192,7 +202,7 @@ class Line(Link):
             return
         self._outbox.append((pending, data))
         if pending is None:
-            self._unsaid += len(data)
+            self._waits(data, 1)
         if self._idle is not None and not self._idle.done():
             self._idle.set_result(None)
 
@@ -241,10 +251,17 @@ class Line(Link):
         while self._outbox:
             pending, data = self._outbox.popleft()
             if pending is None:
-                self._unsaid -= len(data)
+                self._waits(data, -1)
             if pending is None or self.peer.pending.get(pending.id) is pending:
                 return pending, data
         return None
+
+    def _waits(self, data: bytes, change: int) -> None:
+        """Count what is no call as it comes into the outbox, and as it leaves."""
+        if isinstance(data, _Answer):
+            self._owing += change
+        else:
+            self._unsaid += change * len(data)
 
     def _put_now(self, pending: Pending | None, data: bytes) -> None:
         try:

@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from mcprelay.errors import CallFailed
     from mcprelay.revisions import Revision
 
-ANSWERS = 256
-"""How many answers of ours may be on their way to a server at once. One that asks faster than it takes them gets no
-more."""
+REFUSALS = 256
+"""How many refusals and answers to pings may be on their way to a server at once. One that takes no more of them gets
+no more; answers to its questions count against `concurrent_requests` instead, and are never dropped."""
 PROGRESS = "notifications/progress"
 MESSAGE = "notifications/message"
 CANCELLED = "notifications/cancelled"
@@ -106,7 +106,8 @@ class Link:
         self._serving: dict[int | str, asyncio.Task[None]] = {}
         self._asked = 0
         self._questions = 0  # since nobody was being asked
-        self._answering = 0
+        self._owing = 0  # answers to questions that are made, and have not left
+        self._refusing = 0
         self._renewal: asyncio.Future[None] | None = None
 
     # --- what a wire implements
@@ -264,7 +265,7 @@ class Link:
         self.unreadable += 1
         logger.debug("not a message: %s", event.reason)
         if event.id is not None and self.revision is not None and self.revision.era is Era.HANDSHAKE:
-            self._reply(event.answer)
+            self._say(event.answer)
 
     def _noticed(self, method: str, params: Raw | UnsetType, call: Call | None) -> None:
         data: Any = b"{}" if params is UNSET else params
@@ -331,29 +332,48 @@ class Link:
             self.unreadable += 1
             return
         if event.method == "ping":
-            self._reply(self.peer.answer(event.id, b"{}"))
+            self._say(self.peer.answer(event.id, b"{}"))
+            return
+        most = self.settings.concurrent_requests
+        if self._owing and len(self.peer.in_flight) + self._owing > most:
+            # What waits to leave is still in work: else a server could fill our memory by asking without reading.
+            reason = f"too many requests at once: concurrent_requests={most:g}, counting answers not yet taken"
+            refusal = jsonrpc.refusal(event.id, jsonrpc.INTERNAL_ERROR, f"{reason}; try again later")
+            self._say(self.peer.settle(event.id, refusal))
             return
         task = self._serving[event.id] = self.started(self._answer(event))
         task.add_done_callback(lambda _: self._serving.pop(event.id, None))
 
     @property
     def swamped(self) -> bool:
-        """Whether the server has asked for so much that it must take answers before it gets more of them."""
-        return self._answering >= ANSWERS
+        """Whether the server must take refusals and answers to pings before it gets more of them."""
+        return self._refusing >= REFUSALS
 
-    def _reply(self, message: bytes) -> None:
-        """Answer the server beside the calls, unless it takes no answers: else it could fill our memory by asking."""
+    def _say(self, message: bytes) -> None:
+        """Refuse a request, or answer a ping, unless the server takes no such answers: they could fill our memory."""
         if self.swamped:
-            logger.debug("the server asks more than it takes answers for: one is dropped")
+            logger.debug("the server asks more than it takes answers for: a refusal or the answer to a ping is dropped")
         elif message:
-            self._answering += 1
-            self.spawn(self._told(message))
+            self._refusing += 1
+            self.spawn(self._said(message))
 
-    async def _told(self, message: bytes) -> None:
+    async def _said(self, message: bytes) -> None:
         try:
             await self.tell(message)
         finally:
-            self._answering -= 1
+            self._refusing -= 1
+
+    def _reply(self, message: bytes) -> None:
+        """Give a question's answer, beside the calls. None is dropped; until it has left, the question is in work."""
+        if message:
+            self._owing += 1
+            self.spawn(self._replied(message))
+
+    async def _replied(self, message: bytes) -> None:
+        try:
+            await self.tell(message)
+        finally:
+            self._owing -= 1
 
     async def _answer(self, event: Called) -> None:
         holding = self._stand_still(event.method)

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from mcprelay.errors import CallFailed
     from mcprelay.ports import Reply
 
-_CONNECTIONS = 2
-"""The stream's, and one to post over."""
+_CONNECTIONS = 3
+"""The stream's, one that a call is posted over, and one for what must be said while that POST is held: answers."""
 
 
 class PairChannel:

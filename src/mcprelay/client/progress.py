@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from msgspec import Struct
 
+from mcprelay.client.deadline import is_cancelled
+
 if TYPE_CHECKING:
     from collections import deque
     from collections.abc import Awaitable, Callable
@@ -67,7 +69,7 @@ class Hearing(Generic[_T]):
             return
         try:
             pending = self._call(item)
-        except Exception:
+        except (Exception, asyncio.CancelledError):  # nothing is awaited here: it is the callback's own, and no end
             logger.exception("the callback %r failed", self._call)
             return
         if inspect.isawaitable(pending):
@@ -103,6 +105,10 @@ class Hearing(Generic[_T]):
                     pending = self._call(waiting[0])
                 if inspect.isawaitable(pending):
                     await pending
+            except asyncio.CancelledError:
+                if is_cancelled():
+                    raise
+                logger.exception("the callback %r failed", self._call)
             except Exception:
                 logger.exception("the callback %r failed", self._call)
             pending = None

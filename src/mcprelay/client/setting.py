@@ -24,8 +24,9 @@ class Settings(Struct, frozen=True, kw_only=True):
             sent too. Over HTTP, where nothing comes before the first call, it may be silent on that for as long first.
         close_timeout: How long closing may wait for the other side.
         pending_calls: How many calls may wait for an answer at once.
-        concurrent_requests: How many questions of a server may be worked on at once (handshake era).
-        connections: How many HTTP connections may be open at once.
+        concurrent_requests: How many questions of a server may be worked on at once (handshake era). One whose answer
+            has not left yet is in work, so a server that asks without taking the answers is refused more.
+        connections: How many HTTP connections may be open at once. The HTTP+SSE pair takes 3 at least.
         response_bytes: The longest answer, and the longest event of a stream, in bytes.
         depth: How deep an answer may nest.
         input_rounds: How often one call may be answered with questions.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import TYPE_CHECKING
 
@@ -50,6 +51,6 @@ class Stderr:
             try:
                 if self._on_line is not None:
                     self._on_line(text.decode(errors="replace"))
-            except Exception:
+            except (Exception, asyncio.CancelledError):  # nothing is awaited here: it is the function's own, and no end
                 _logger.exception("the callback for a child's standard error failed, and is not called again")
                 self._on_line = None
