@@ -175,3 +175,35 @@ async def test_a_channel_that_cannot_be_opened_again_is_told_at_once():
         channel.end()
         error = await failure_of(events)
         assert "reconnections" not in str(error)
+
+
+async def graceful(exchange):
+    """A subscription that is agreed to, and ended by its result at once."""
+    number = exchange.message["id"]
+    params = {"_meta": {SUBSCRIPTION: number}, "notifications": {"toolsListChanged": True}}
+    await exchange.stream()
+    await exchange.event({"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged", "params": params})
+    await exchange.event({"jsonrpc": "2.0", "id": number, "result": {"resultType": "complete"}})
+    await exchange.end()
+
+
+async def test_a_graceful_end_is_listened_to_again_where_that_was_asked_for(haste):
+    server = Restarting(graceful, graceful)
+    async with ScriptedHttp(server) as http, fresh(http.url) as client:
+        async with client.listen(tools=True, reconnect=True) as events:
+            await asyncio.wait_for(server.holds.wait(), 10)
+            assert await anext(events) == ToolsChanged()
+            assert not events.ended
+
+
+async def test_a_server_that_ends_every_subscription_at_once_is_given_up(clock):
+    server = Restarting(*[graceful] * 100)
+    async with ScriptedHttp(server) as http, fresh(http.url, reconnections=3) as client:
+        async with client.listen(tools=True, reconnect=True) as events:
+            for _ in range(1000):
+                if events._over:
+                    break
+                await clock.advance(0.25)
+            assert await anext(events) == ToolsChanged()
+            assert "reconnections=3" in str(await failure_of(events))
+        assert len(server.asked) == 4

@@ -71,3 +71,8 @@ def test_it_says_so_in_a_loop_of_the_forks_own_too():
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
 def test_closing_it_in_the_fork_leaves_the_parents_connection_alone():
     assert ran("await tell(client.aclose)") == ["fine", "1"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
+def test_listening_in_the_fork_says_so_too():
+    assert ran("await tell(client.listen(tools=True).__aenter__)") == [TOLD, "1"]

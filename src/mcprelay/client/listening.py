@@ -3,8 +3,8 @@
 A change that waits to be read is not told twice, so what waits is bounded by what can change. In the stateless era this
 is one long request; in the handshake era the same events are gathered from the session's notices. Only what the server
 agreed to tell is told, and one that agrees to nothing is an error. A graceful end by the server ends the iteration, of
-everybody who iterates. A connection that is lost raises, or is listened to again where that was asked for, as long as
-what fails may pass.
+everybody who iterates, and a connection that is lost raises. Where that was asked for, both are listened to again, as
+long as what fails may pass.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Listening:
         wanted: What was asked for.
         honored: What the server agreed to tell, which may be less. In the handshake era that is what it declares; list
             changes that it tells without having declared so, as many do, are told all the same.
-        ended: Whether the server ended it gracefully.
+        ended: Whether the server ended it gracefully, and it is not listened to again.
     """
 
     def __init__(
@@ -111,6 +111,7 @@ class Listening:
         self._acknowledged: asyncio.Future[None] | None = None
         self._error: Exception | None = None
         self._over = False
+        self._since: float | None = None  # when the server agreed to what is listened to now
         self._task: asyncio.Task[None] | None = None
 
     # --- the user's side
@@ -121,11 +122,18 @@ class Listening:
         Raises:
             RemoteError: It does not tell of changes, or of none that was asked for.
             CallFailed: It did not agree for another reason.
-            LocalFault: The client is open in another event loop.
+            LocalFault: The client is open in another event loop, or in the process that this one was forked from.
         """
         if self._task is not None:
             raise LocalFault("a Listening is entered once; call client.listen() again")
-        loop = asyncio.get_running_loop()
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:  # a fork goes on in the middle of a coroutine, and without a loop: the client says so
+            try:
+                await self._begin(self)
+            finally:
+                self._left(self)
+            raise
         self._acknowledged = loop.create_future()
         self._task = loop.create_task(self._run())
         try:
@@ -177,24 +185,29 @@ class Listening:
     # --- the client's side
 
     async def _run(self) -> None:
-        vain = 0
+        vain, wait = -1, 0.0
+        loop = asyncio.get_running_loop()
         try:
             while True:
-                agreed = self.honored
+                self._since = None
                 try:
                     await self._begin(self)
-                    self.ended = True
-                    return
-                except CallFailed as error:
-                    vain = 0 if self.honored is not agreed else vain + 1
-                    if not self._may_repeat(error, vain):
-                        self._error = error
+                    if self._reconnections is None:
+                        self.ended = True
                         return
-                    wait = min(AGAIN.wait(vain + 1, error), _ASKED_MOST)
-                except Exception as error:  # noqa: BLE001 - it is for whoever listens, and nobody else sees this task
-                    self._error = error
+                    ending: CallFailed = failure.deaf("the server ended the subscription")
+                except CallFailed as error:
+                    ending = error
+                # Beginning anew is in vain, too, where it does not last as long as was waited for it.
+                lasted = self._since is not None and loop.time() - self._since >= wait
+                vain = 0 if vain < 0 or lasted else vain + 1
+                if not self._may_repeat(ending, vain):
+                    self._error = ending
                     return
+                wait = min(AGAIN.wait(vain + 1, ending), _ASKED_MOST)
                 await asyncio.sleep(wait)
+        except Exception as error:  # noqa: BLE001 - it is for whoever listens, and nobody else sees this task
+            self._error = error
         finally:
             self._over = True
             self._left(self)
@@ -228,10 +241,12 @@ class Listening:
         if self._hears == SubscriptionFilter():
             self.fail(untold(self.wanted))
             return
+        if self._since is None:
+            self._since = asyncio.get_running_loop().time()
         if self._acknowledged is not None and not self._acknowledged.done():
             self._acknowledged.set_result(None)
             return
-        for event in _everything(self.honored):
+        for event in _everything(self._hears):
             self._missed(*_notice(event))
             self.put(event)
 

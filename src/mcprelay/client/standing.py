@@ -35,7 +35,7 @@ class _Ear:
 
     Attributes:
         last: The id of the last event, by which the server tells what comes after it.
-        fruitless: How often in a row it was opened, or tried to be, without an event.
+        fruitless: How often in a row it was opened, or tried to be, without an event, and not for long.
         failed: How often in a row it could not be opened.
         gap: Whether something may have been missed since it was open last.
         renewed: Whether the session took the place of one that was lost, and the stream has not been open in it yet.
@@ -55,6 +55,7 @@ class _Ear:
         if kind_of(reply.status, reply.headers) is not Kind.STREAM:
             raise failure.deaf(f"a GET is answered with {reply.headers.get('content-type', 'nothing')}, not a stream")
         self._opened()
+        begun, pause = self.web.loop.time(), self.pause()
         parser = sse.Parser(limit=self.web.settings.response_bytes)
         try:
             async for chunk in reply.chunks():
@@ -63,6 +64,9 @@ class _Ear:
                     if isinstance(event, sse.Event) and event.event == "message":
                         self.hear(event.data)
         finally:
+            self.gap = True  # what is said until it is open again is missed, however it ended
+            if self.web.loop.time() - begun >= pause:
+                self.fruitless = 0  # an idle stream is cut off by proxies: that is no reason to be deaf for longer
             self.last = parser.last_event_id or self.last
             self.retry = self.retry if parser.retry is None else parser.retry
 
@@ -105,7 +109,7 @@ class _Ear:
             self.web.deafened(failure.deaf(reason))
 
     def pause(self) -> float:
-        """Seconds to wait before it is opened again: longer each time that nothing came, never less than it asked."""
+        """Seconds to wait before it is opened again: longer each time that it was short and empty, or refused."""
         return float(max(self.retry, min(self.retry * 2 ** min(self.fruitless, 6), _PAUSE_MS_MOST))) / 1000
 
 
