@@ -199,8 +199,7 @@ class Listening:
                 except CallFailed as error:
                     ending = error
                 # Beginning anew is in vain, too, where it does not last as long as was waited for it.
-                lasted = self._since is not None and loop.time() - self._since >= wait
-                vain = 0 if vain < 0 or lasted else vain + 1
+                vain = 0 if vain < 0 or self._lasted(loop.time(), wait) else vain + 1
                 if not self._may_repeat(ending, vain):
                     self._error = ending
                     return
@@ -212,6 +211,10 @@ class Listening:
             self._over = True
             self._left(self)
             self._wake.set()
+
+    def _lasted(self, now: float, wait: float) -> bool:
+        """Whether the server had agreed, and for as long as was waited for it."""
+        return self._since is not None and now - self._since >= wait
 
     def _may_repeat(self, error: CallFailed, vain: int) -> bool:
         """What may pass is tried again, where that was asked for and the server has once agreed; not for ever."""
