@@ -388,7 +388,8 @@ class Client(Catalogue):
             updates: URIs of resources whose changes matter.
             reconnect: Listen again when the connection is lost, when the server ends it gracefully, or when one that
                 is started anew is not ready yet: after waits that grow, at most `reconnections` times in vain in a
-                row. Everything is told as changed then, because what happened meanwhile is not known. A `Channel` cannot be opened again.
+                row. Everything is told as changed then, because what happened meanwhile is not known. A `Channel`
+                cannot be opened again.
 
         Raises:
             ConfigurationError: Nothing is asked for, or `updates` is one string.
