@@ -1,6 +1,7 @@
 """Gates decide per call, with final arguments, and whatever goes wrong in one denies."""
 
 import asyncio
+import contextlib
 import math
 
 import pytest
@@ -328,6 +329,19 @@ async def test_a_gate_that_hangs_denies_when_its_time_is_over_and_says_which_set
         assert denied.value.gate == name
     assert ended == ["create_issue"] * 3
     assert "gate_timeout=0" in caplog.text
+
+
+async def test_a_gate_or_a_person_that_takes_no_notice_of_the_end_of_its_time_admits_nothing():
+    async def stubborn(_):
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        return True
+
+    for gate in (stubborn, every(stubborn)):
+        with pytest.raises(CallDenied, match=r"within gate_timeout=0 seconds"):
+            await admit(gate, call(), timeout=0)
+    with pytest.raises(CallDenied, match="nobody agreed to it within 0 seconds"):
+        await admit(lambda call: ask(stubborn, patience=0), call())
 
 
 async def test_a_time_that_ran_out_inside_of_a_gate_is_a_failure_of_its_own():

@@ -42,6 +42,19 @@ def test_a_file_that_was_written_in_place_is_another(tmp_path):
         seen.now()
 
 
+def test_a_file_that_was_written_in_place_and_given_its_old_time_is_another(tmp_path):
+    path, other = written(tmp_path / "lock", "a"), written(tmp_path / "other", "b")
+    seen = LockFile(path)
+    seen.now()
+    before = path.stat()
+    path.write_bytes(other.read_bytes())
+    while path.stat().st_ctime_ns == before.st_ctime_ns:  # which no program sets, and the system in steps
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert (path.stat().st_size, path.stat().st_mtime_ns) == (before.st_size, before.st_mtime_ns)
+    assert set(seen.now().sections) == {"b"}
+
+
 def test_a_link_that_leads_elsewhere_is_another_file(tmp_path):
     places = {name: written(tmp_path / name, name) for name in NAMES}
     link = tmp_path / "lock"

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from mcprelay.relay.nonce import SIZE, nonce
+from mcprelay.relay.nonce import SIZE, _waiting, nonce
 
 
 def test_each_is_given_once_in_whatever_thread():
@@ -23,6 +23,13 @@ def test_each_is_given_once_in_whatever_thread():
         thread.join()
     assert len(set(given)) == 4_000
     assert all(len(one) == 2 * SIZE and set(one) <= set(string.hexdigits.lower()) for one in given)
+
+
+def test_a_copy_of_the_process_under_another_number_gives_none_that_wait_in_it(monkeypatch):
+    nonce()
+    waiting = {word for words in _waiting.values() for word in words}
+    monkeypatch.setattr(os, "getpid", lambda: -1)  # as after a fork that Python does not hear of
+    assert waiting.isdisjoint([nonce() for _ in range(200)])
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="processes are not forked there")

@@ -22,6 +22,10 @@ def test_texts_are_cleaned_and_the_digest_is_of_what_was_sent():
     assert definition != define({"name": "t", "description": "Do it", "inputSchema": made.schema})
 
 
+def test_the_one_control_character_that_json_does_not_escape_is_cleaned_too():
+    assert shown(inputSchema={"description": "a\x7fb"}).schema == {"description": "ab"}
+
+
 def test_a_schema_with_nothing_to_clean_is_the_very_one():
     definition = define({"name": "t", "inputSchema": {"description": 'two\nlines and a "quote"'}})
     assert presented(definition, limits=Limits()).schema is definition.input_schema
@@ -35,6 +39,7 @@ def test_a_schema_with_nothing_to_clean_is_the_very_one():
         {"properties": {"a": {"const": "x\x1b"}}},
         {"properties": {"a": {"default": ["x\u00ad"]}}},
         {"required": ["a\u202e"]},
+        {"required": ["a\x7f"]},
         {"properties": {"p": {"const": {"description": "a\u200bb"}}}},
         {"items": {"enum": [{"title": "q\u202er"}, ["b"]]}},
         {"default": {"$comment": "a\u200bb"}},

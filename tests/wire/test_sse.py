@@ -102,6 +102,13 @@ def test_one_byte_at_a_time_gives_the_same_events(stream):
     assert events == read(stream)[0]
 
 
+@pytest.mark.parametrize("cut", range(7))
+def test_a_byte_order_mark_is_stripped_wherever_it_is_cut(cut):
+    stream = b"\xef\xbb\xbfdata: x\n\n"
+    parser = Parser()
+    assert [*parser.feed(stream[:cut]), *parser.feed(stream[cut:])] == [Event(b"x")]
+
+
 @pytest.mark.parametrize("end", [b"\n", b"\r", b"\r\n"])
 def test_each_line_end_ends_a_line(end):
     stream = end.join([b"event: ping", b"data: a", b"data: b", b"id: 7", b"", b"data: c", b"", b""])

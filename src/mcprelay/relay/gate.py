@@ -170,12 +170,16 @@ async def consult(gate: Gate, call: Call, *, timeout: float | None = None) -> Ve
                 answer = await answer
     except Exception as error:  # noqa: BLE001 - whatever it is, the call is not made
         if waiting.expired():
-            log.warning("the gate %s did not answer within gate_timeout=%g; the call is denied", name, timeout)
-            return Verdict(reason=f"its check did not answer within gate_timeout={timeout:g} seconds", gate=name)
+            return _late(name, timeout)
         log.warning("the gate %s raised %s; the call is denied", name, type(error).__name__)
         return Verdict(reason="the check of this application failed", gate=name)
-    verdict = _verdict(answer)
+    verdict = _late(name, timeout) if waiting.expired() else _verdict(answer)  # there are gates that take no notice
     return verdict if verdict.gate else Verdict(reason=verdict.reason, asks=verdict.asks, gate=name)
+
+
+def _late(name: str, timeout: float | None) -> Verdict:
+    log.warning("the gate %s did not answer within gate_timeout=%g; the call is denied", name, timeout)
+    return Verdict(reason=f"its check did not answer within gate_timeout={timeout:g} seconds", gate=name)
 
 
 def _copy(call: Call) -> Call:
@@ -199,15 +203,22 @@ def _verdict(answer: Any) -> Verdict:
 
 async def _asked(each: Ask, call: Call) -> str | None:
     """Ask one person. None if they agree, else why not."""
+    nobody = f"nobody agreed to it within {each.patience:g} seconds"
+    waiting = asyncio.timeout(each.patience)
     try:
         question = Question(call=_copy(call), why=each.why, text=_words(call, each.why))
-        async with asyncio.timeout(each.patience):
+        async with waiting:
             answer = await _settled(each.human(question))
     except TimeoutError:
-        return f"nobody agreed to it within {each.patience:g} seconds"
+        return nobody
     except Exception as error:  # noqa: BLE001 - whatever it is, nobody agreed
         log.warning("asking about a call raised %s; the call is denied", type(error).__name__)
         return "the question about it could not be asked"
+    return nobody if waiting.expired() else _unwilling(answer)  # there is who takes no notice of the end
+
+
+def _unwilling(answer: Any) -> str | None:
+    """Why a person's answer is no consent, or None."""
     if answer is True:
         return None
     if isinstance(answer, Verdict):

@@ -20,7 +20,7 @@ class LockFile:
         self._path = None if source is None or isinstance(source, lock.Lock) else os.fspath(source)
         self._asked = b"" if self._path is None else os.fsencode(self._path)
         self._read = False
-        self._written = self._size = self._number = -1
+        self._written: tuple[int, ...] = ()
 
     def now(self) -> lock.Lock:
         """The lock. The file is read again where it was written since. One that was never there is empty.
@@ -32,9 +32,11 @@ class LockFile:
             return self._lock
         try:
             found = os.stat(self._asked)  # noqa: PTH116 - asked before every call, and a path object doubles the price
-            if found.st_mtime_ns != self._written or found.st_ino != self._number or found.st_size != self._size:
+            # The last one cannot be set: whoever writes in place and keeps the time and the size is found out by it.
+            written = (found.st_mtime_ns, found.st_ino, found.st_size, found.st_ctime_ns)
+            if written != self._written:
                 self._lock = lock.read(self._path)
-                self._written, self._number, self._size = found.st_mtime_ns, found.st_ino, found.st_size
+                self._written = written
                 self._read = True
         except FileNotFoundError:
             if self._read:

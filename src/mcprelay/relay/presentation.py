@@ -20,7 +20,7 @@ from mcprelay.relay.pins import Definition
 from mcprelay.wire.reference import MANY, NAMED, ONE
 
 _EXPLAINING = frozenset(["description", "title", "$comment"])
-_SUSPECT = re.compile(rb"[^\x00-\x7f]|\\[bfru]")
+_SUSPECT = re.compile(rb"[^\x00-\x7e]|\\[bfru]")
 """Where the canonical form has none of these, there is nothing to clean in the schema."""
 
 
@@ -43,7 +43,7 @@ def presented(definition: Definition, *, limits: Limits) -> Presented:
         raise DefinitionRefused(f"its definition has {size:,} bytes: definition_bytes={allowed:,}")
     schema = definition.input_schema
     form = definition.canonical
-    if (b"\\" in form or not form.isascii()) and _SUSPECT.search(form):
+    if (b"\\" in form or b"\x7f" in form or not form.isascii()) and _SUSPECT.search(form):
         schema = _schema(schema)
     return Presented(description=clean(definition.description), schema=schema)
 

@@ -74,4 +74,5 @@ def _set(text: str) -> int:
     sizes = [_CLASS, *(size for escape, size in _ESCAPES.items() if f"\\{escape}" in text)]
     if text.startswith("[^"):
         sizes.append(_NEGATED)
-    return max(sizes) + (0 if text.isascii() else _OTHER_CHAR + 64 * len(text))
+    other = not text.isascii() or "\\u" in text or "\\x" in text  # an escape may say a character of any kind
+    return max(sizes) + (_OTHER_CHAR + 64 * len(text) if other else 0)
