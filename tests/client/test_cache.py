@@ -20,7 +20,7 @@ from mcprelay.client.target import target_of
 from mcprelay.testing import FakeClock
 from tests.client.peer import DISCOVERED, connected, fresh, in_session
 from tests.client.scripted_http import ScriptedHttp
-from tests.client.test_listening import Channels, acknowledge, begun
+from tests.client.test_listening import Channels, acknowledge, begun, opened
 
 CHANGED = "notifications/tools/list_changed"
 UPDATED = "notifications/resources/updated"
@@ -364,10 +364,7 @@ def test_whether_there_is_something_is_known_without_asking_whose_it_is():
 async def test_after_an_interruption_of_listening_nothing_from_before_is_given():
     channels = Channels()
     client = fresh(channels)
-    connecting = asyncio.ensure_future(client.connect())
-    channel = await channels.number(1)
-    channel.reply(await channel.expect("server/discover"), DISCOVERED)
-    await connecting
+    channel = await opened(client, channels)
     listing = asyncio.ensure_future(names(client))
     channel.reply(await channel.expect("tools/list"), page("before"))
     assert await listing == ["before"]
@@ -386,10 +383,7 @@ async def test_after_an_interruption_of_listening_nothing_from_before_is_given()
 async def test_who_waits_to_listen_again_is_busy_and_is_ended_with_the_client():
     channels = Channels()
     client = fresh(channels)
-    connecting = asyncio.ensure_future(client.connect())
-    channel = await channels.number(1)
-    channel.reply(await channel.expect("server/discover"), DISCOVERED)
-    await connecting
+    channel = await opened(client, channels)
     events, _ = await begun(client, channel, tools=True, reconnect=True)
     await channel.aclose()
     while client._connection.current.alive:  # noqa: ASYNC110 - nobody is told of it

@@ -222,14 +222,20 @@ class Channels:
         return self.made[count - 1]
 
 
-@pytest.mark.clause("subscriptions.resent")
-async def test_where_it_is_asked_for_a_lost_connection_is_listened_to_again_and_everything_told_as_changed():
-    channels = Channels()
-    client = fresh(channels)
+async def opened(client, channels):
+    """Connect a client over the first of its channels, and give that."""
     connecting = asyncio.ensure_future(client.connect())
     channel = await channels.number(1)
     channel.reply(await channel.expect("server/discover"), DISCOVERED)
     await connecting
+    return channel
+
+
+@pytest.mark.clause("subscriptions.resent")
+async def test_where_it_is_asked_for_a_lost_connection_is_listened_to_again_and_everything_told_as_changed():
+    channels = Channels()
+    client = fresh(channels)
+    channel = await opened(client, channels)
     events, _ = await begun(client, channel, tools=True, updates=["file:///a"], reconnect=True)
     channel.end()
     channel = await channels.number(2)

@@ -109,7 +109,8 @@ async def test_calls_do_not_wait_for_each_others_posts():
         await exchange.reply(202)
 
     async with paired(behave) as (client, _, _):
-        await asyncio.gather(*(client.call_tool("works", timeout=5) for _ in range(3)))
+        results = await asyncio.gather(*(client.call_tool("works", timeout=5) for _ in range(3)))
+        assert [result.value for result in results] == ["ok"] * 3
 
 
 async def test_the_server_is_told_of_a_deadline_while_the_post_of_the_call_is_open():

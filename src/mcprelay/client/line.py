@@ -141,11 +141,7 @@ class Line(Link):
         call.future = future = self.loop.create_future()
         call.evidence = Evidence.NOT_SENT
         call.number = 0
-        data = jsonrpc.request(pending.id, call.method, self.params_of(call, revision))
-        if self._send_nowait is not None and not self._outbox and not self.channel.congested:  # type: ignore[attr-defined]
-            self._put_now(pending, data)
-        else:
-            self._put(pending, data)
+        self._put(pending, jsonrpc.request(pending.id, call.method, self.params_of(call, revision)))
         try:
             return await future  # type: ignore[no-any-return]
         except asyncio.CancelledError:
