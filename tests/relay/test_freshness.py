@@ -1,5 +1,6 @@
 """How long a list stands: at a call, while changes are heard, and in a file."""
 
+import asyncio
 import sqlite3
 from contextlib import closing
 
@@ -92,6 +93,102 @@ async def test_where_nothing_is_heard_any_more_a_list_holds_for_as_long_as_it_sa
         await settle()
         assert station.recent is None
         assert not (await tools["far__first"]()).failed
+
+
+class Restless(Far):
+    """Its list changes each time it is read, so many times; the last change is another definition of the tool."""
+
+    def __init__(self, *tools, times, **options):
+        super().__init__(*tools, **options)
+        self.times, self.read = times, 0
+
+    def _list(self, message):
+        self.read += 1
+        page = super()._list(message)
+        if self.read <= self.times:
+            self.changed()
+            if self.read == self.times:
+                self.tools = [CHANGED]
+        return page
+
+
+@pytest.mark.parametrize("setting", [None, 600])
+async def test_a_list_that_changed_at_each_of_its_readings_stands_for_nobody_who_comes_later(setting):
+    far = Restless(SEARCH, times=4, ttl_ms=90_000)
+    one = servers(far=far)["far"] | ({} if setting is None else {"cache": setting})
+    async with Relay(servers={"far": one}) as relay:
+        tools = await relay.tools()
+        assert far.read == 4
+        assert "list_restarts=3" in str(tools.report())
+        assert tools["far__search"].description == "Search."
+        await far.read_by_all()
+        assert (await tools["far__search"](q="x")).withheld == "definition"
+        assert not far.of("tools/call")
+        assert (await relay.tools())["far__search"].description == "Another."
+        assert far.read == 5
+
+
+async def test_a_list_that_changed_at_each_of_its_readings_is_not_what_the_next_tools_gives():
+    far = Restless(SEARCH, times=4)
+    async with Relay(servers={"far": {"target": far, "allow": "*", "cache": 600}}) as relay:
+        assert (await relay.tools())["far__search"].description == "Search."
+        assert (await relay.tools())["far__search"].description == "Another."
+
+
+async def test_whoever_waited_for_a_list_that_changed_at_each_of_its_readings_has_it_too():
+    far = Restless(SEARCH, times=1_000)
+    async with Relay(servers={"far": {"target": far, "allow": "*", "cache": 600}}) as relay:
+        await asyncio.gather(*(relay.tools() for _ in range(5)))
+        assert far.read == 4
+
+
+@pytest.mark.parametrize("ttl_ms", [None, 90_000])
+async def test_a_list_that_changed_while_it_was_read_stands_once_it_was_read_whole(ttl_ms):
+    far = Restless(SEARCH, times=1, ttl_ms=ttl_ms)
+    async with Relay(servers=servers(far=far)) as relay:
+        tools = await relay.tools()
+        assert tools["far__search"].description == "Another."
+        for _ in range(2):
+            assert not (await tools["far__search"](q="x")).failed
+            await relay.tools()
+        assert far.read == 2
+
+
+async def test_a_list_of_an_earlier_run_is_dropped_when_a_change_is_heard_of_before_it_was_used(tmp_path):
+    server = Server("shop", ttl_ms=600_000, cache_scope="public")
+
+    @server.tool
+    def hi() -> str:
+        """Say hi."""
+        return "hi"
+
+    def more() -> str:
+        """More."""
+        return "more"
+
+    path = tmp_path / "lists.sqlite"
+
+    def kept():
+        with closing(sqlite3.connect(path)) as file:
+            return file.execute("select count(*) from list").fetchone()[0]
+
+    async with server.serve("http", host="127.0.0.1", port=0) as running:
+        one = {"url": running.url, "allow": "*", "resources": "*"}
+        options = {"servers": {"shop": one}, "cache": CacheSettings(path=path)}
+        async with Relay(**options) as relay:
+            assert len(await relay.tools()) == 1
+        assert kept() == 1
+        async with Relay(**options) as relay, Relay(**options) as other:
+            await relay.read("shop", "a://b")
+            [station] = relay._stations._open.values()
+            server.add_tool(more)
+            station._changed()  # as it comes where somebody listens
+            assert kept() == 0
+            assert len(await other.tools()) == 2
+            assert kept() == 1
+            server.remove_tool("more")
+            station._changed()
+            assert len(await relay.tools()) == 1  # what the other one kept may be of before
 
 
 @pytest.fixture

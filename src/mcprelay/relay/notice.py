@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mcprelay.client.cache import Cache
+from mcprelay.client.cache import Cache, Reading
 from mcprelay.relay.listed import Hint
 
 if TYPE_CHECKING:
@@ -17,12 +17,30 @@ _TOOLS_CHANGED = "notifications/tools/list_changed"
 
 
 class Notices(Cache):
-    """Takes the place of the client's cache: keeps nothing, and hears what pages say of freshness, and of changes."""
+    """Takes the place of the client's cache: keeps nothing, and hears what pages say of freshness, and of changes.
+
+    Attributes:
+        hints: What the pages of the list said that was begun last.
+    """
 
     def __init__(self, changed: Callable[[], None]) -> None:
         super().__init__(entries=0, now=lambda: 0.0)
         self.hints: list[Hint] = []
         self._told = changed
+        self._list = Reading("", _LIST, None)
+
+    @property
+    def stale(self) -> bool:
+        """Whether the server said that the list changed since it was last begun: each restart begins it anew."""
+        return self._list.stale
+
+    def begin(self, server: str, method: str, key: str | None) -> Reading:
+        """Hear that something is asked for; the first page begins a list."""
+        reading = super().begin(server, method, key)
+        if method == _LIST and key is None:
+            self._list = reading
+            self.hints.clear()
+        return reading
 
     def put(
         self,

@@ -84,12 +84,12 @@ class Station:
         self._listener: asyncio.Task[None] | None = None
         self._last: Listed | None = None
         self._last_place = ""
+        self._kept = True  # there may be a list of an earlier run, or of another process
         self._last_until = self._heard_until = 0.0
         self._answers = 0
         self._hears = False
         self._accounts = _accounts(settings, token)
         self._secret = token is not None or _has_secrets(settings)
-        self._generation = 0
 
     @property
     def busy(self) -> bool:
@@ -141,15 +141,19 @@ class Station:
             DefinitionRefused: The answer is no list of tools.
         """
         place, before = self._place, self._answers
-        kept = self._shelves.get(place)
+        kept = self._shelved(place)
         if kept is not None:
             return self._remembered(kept, place)
         async with self._listing:
             place = self._place
-            kept = self._shelves.get(place)
+            kept = self._shelved(place)
             if kept is None and self._answers > before and self._last_place == place:
                 kept = self._last  # somebody else has just asked: one answer is for all who wait at the same moment
             return kept if kept is not None else await self._ask()
+
+    def _shelved(self, place: str) -> Listed | None:
+        """The list that is kept, unless a change was heard of since: another process may have kept it before that."""
+        return self._shelves.get(place) if self._kept else None
 
     @property
     def recent(self) -> Listed | None:
@@ -165,21 +169,19 @@ class Station:
         return last if last is not None and self._shelves.clock() < until else None
 
     def _remembered(self, listed: Listed, place: str, *, heard: bool = False) -> Listed:
-        self._last, self._last_place = listed, place
+        self._last, self._last_place, self._kept = listed, place, True
         self._last_until = self._heard_until = listed.fresh_until
         if heard and self.settings.cache is None:
             self._heard_until = max(listed.fresh_until, listed.read_at + self._shelves.hintless)
         return listed
 
     async def _ask(self) -> Listed:
-        self._notices.hints.clear()
-        before, place, heard = self._generation, self._place, self._hears
+        place, heard = self._place, self._hears
         try:
             client, found = await self._listing_of()
         except CallFailed as error:
             raise self.refused(error) from error
-        hints = list(self._notices.hints)
-        now = self._shelves.clock()
+        now, hints, stale = self._shelves.clock(), self._notices.hints, self._notices.stale
         kept_for = lifetime(hints, setting=self.settings.cache, hintless=self._shelves.hintless)
         scopes = [hint.scope for hint in hints]
         listed = Listed(
@@ -188,12 +190,13 @@ class Station:
             notes=tuple(reveal(note, of="name")[:_LONGEST_NOTE] for note in found.warnings),
             revision=client.server.revision,
             read_at=now,
-            fresh_until=now + kept_for,
+            # What changed once more while it was read for the last time is good for who waits for it, and nobody else.
+            fresh_until=now if stale else now + kept_for,
             private="private" in scopes or (self._secret and set(scopes) != {"public"}),
         )
-        self._remembered(listed, self._place, heard=heard)
+        self._remembered(listed, place, heard=heard and not stale)
         self._answers += 1
-        if before == self._generation and place == self._last_place:  # else something changed while it was read
+        if place == self._place:  # else somebody logged in, or out, while it was read
             self._shelves.put(place, listed, of=self.settings)
         self._listen()
         return listed
@@ -291,10 +294,10 @@ class Station:
     def _changed(self) -> None:
         """The list changed, says the server. However often it says so, the list is asked for when it is needed."""
         self.heard["changes"] += 1
-        self._generation += 1
-        if self._last is not None:
-            self._last = None
-            self._shelves.drop(self._last_place)
+        self._last = None
+        if self._kept:  # else it was dropped already: there may be many notices
+            self._kept = False
+            self._shelves.drop(self._place)
 
     def _logged(self, _: LogMessage) -> None:
         self.heard["logs"] += 1
