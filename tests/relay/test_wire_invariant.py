@@ -199,3 +199,24 @@ async def test_15_a_list_of_one_stored_account_never_reaches_another_one(tmp_pat
         await tools["shop__deploy"]()
         await relay.tools()
         assert lists() == 3
+
+
+async def test_15_a_list_during_which_another_account_was_stored_stands_for_neither(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    accounts = tmp_path / "mcprelay" / "tokens.json"
+    accounts.parent.mkdir(mode=0o700)
+
+    class Shared(Shop):
+        async def __call__(self, exchange):
+            if exchange.asks == "tools/list" and not accounts.exists():
+                accounts.write_text("{}")  # `mcprelay login` runs elsewhere
+                accounts.chmod(0o600)
+            await super().__call__(exchange)
+
+    async with ScriptedHttp(Shared(REGION)) as http, reached(http.url, auth="oauth", cache=600) as relay:
+        tools = await relay.tools()
+        counts = [http.methods.count("tools/list")]
+        for _ in range(2):
+            await tools["shop__deploy"]()
+            counts.append(http.methods.count("tools/list"))
+    assert counts == [1, 2, 2]
