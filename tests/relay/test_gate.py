@@ -23,6 +23,7 @@ from mcprelay.relay.gate import (
     read_only,
 )
 from mcprelay.relay.names import public_name
+from mcprelay.testing import FakeClock
 from tests.relay.far import Far, servers
 
 
@@ -342,6 +343,95 @@ async def test_a_gate_or_a_person_that_takes_no_notice_of_the_end_of_its_time_ad
             await admit(gate, call(), timeout=0)
     with pytest.raises(CallDenied, match="nobody agreed to it within 0 seconds"):
         await admit(lambda call: ask(stubborn, patience=0), call())
+
+
+@pytest.fixture
+async def clock(monkeypatch):
+    """The loop's own time, which passes when it is told to."""
+    clock = FakeClock()
+    monkeypatch.setattr(asyncio.get_running_loop(), "time", clock.monotonic)
+    return clock
+
+
+async def test_a_gate_that_hangs_leaves_the_next_one_of_either_its_share_of_the_time(clock, caplog):
+    async def hanging(call):
+        clock.advance(40)
+        await asyncio.Event().wait()
+
+    async def patient(call):
+        clock.advance(30)
+        await asyncio.sleep(0)
+        return True
+
+    await admit(either(hanging, hanging, patient), call(), timeout=120)  # 40, then 40 of the 80 that are left
+    await admit(either(either(hanging, hanging), patient), call(), timeout=160)
+    with pytest.raises(CallDenied) as denied:
+        await admit(either(hanging, deny_all), call(), timeout=80)
+    assert (denied.value.gate, denied.value.reason) == (
+        "hanging",
+        "its check did not answer within 40 of gate_timeout=80 seconds",
+    )
+    assert "the gate hanging did not answer within 40 of gate_timeout=120 seconds; the call is denied" in caplog.text
+
+
+async def deny_all(call):
+    return False
+
+
+async def test_a_quick_gate_leaves_the_next_one_of_either_all_the_time(clock):
+    async def slow(call):
+        clock.advance(99)
+        await asyncio.sleep(0)
+        return True
+
+    await admit(either(deny_all, slow), call(), timeout=100)
+
+
+async def test_a_gate_of_either_that_takes_no_notice_of_the_end_of_its_time_leaves_no_next_one_without_end(clock):
+    asked = []
+
+    def deaf(times):
+        async def takes_no_notice(call):
+            for _ in range(times):
+                clock.advance(60)
+                with contextlib.suppress(asyncio.CancelledError):
+                    await asyncio.Event().wait()
+            return True
+
+        return takes_no_notice
+
+    async def hanging(call):
+        asked.append(call.tool)
+        clock.advance(60)
+        await asyncio.Event().wait()
+
+    for times in (1, 2):  # it hears of the end of its share, and of the end of all
+        async with asyncio.timeout(500):
+            with pytest.raises(CallDenied, match=r"within gate_timeout=100 seconds"):
+                await admit(either(deaf(times), hanging), call(), timeout=100)
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize("combined", [lambda gate: gate, every, either, lambda gate: lambda call: ask(gate)])
+async def test_a_call_that_is_given_up_is_not_made_whatever_its_gate_makes_of_that(combined):
+    waits, after = asyncio.Event(), []
+
+    async def stubborn(_):
+        waits.set()
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        return True
+
+    async def made():
+        await admit(combined(stubborn), call())
+        after.append("made")
+
+    task = asyncio.ensure_future(made())
+    await waits.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert after == []
 
 
 async def test_a_time_that_ran_out_inside_of_a_gate_is_a_failure_of_its_own():

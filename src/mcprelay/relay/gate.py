@@ -12,7 +12,8 @@ import asyncio
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from typing import Any, TypeAlias
+from contextvars import ContextVar
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -105,6 +106,15 @@ class Gated(Struct, frozen=True):
     timeout: float
 
 
+class _Time(NamedTuple):
+    """Until when a gate has to answer, as the loop tells the time, and in how many seconds the outermost one."""
+
+    until: float
+    whole: float
+
+
+_TIME: ContextVar[_Time | None] = ContextVar("time of a gate", default=None)
+"""The time of the gate that is being asked, for those inside of it."""
 _ALLOWED = Verdict()
 
 
@@ -166,8 +176,7 @@ async def consult(gate: Gate, call: Call, *, timeout: float | None = None) -> Ve
     try:
         answer = gate(_copy(call))
         if inspect.isawaitable(answer):
-            async with waiting:
-                answer = await answer
+            answer = await _in_time(answer, waiting, timeout)
     except Exception as error:  # noqa: BLE001 - whatever it is, the call is not made
         if waiting.expired():
             return _late(name, timeout)
@@ -177,9 +186,33 @@ async def consult(gate: Gate, call: Call, *, timeout: float | None = None) -> Ve
     return verdict if verdict.gate else Verdict(reason=verdict.reason, asks=verdict.asks, gate=name)
 
 
+async def _in_time(answer: Awaitable[Any], waiting: asyncio.Timeout, timeout: float | None) -> Any:
+    """An answer within its time, which those who are asked for it may know.
+
+    Where somebody else ends all of it, as the time of the outer gate does, it ends, whatever the answer makes of that:
+    it is told once only, and what would be asked next would have no end.
+    """
+    task: asyncio.Task[Any] = asyncio.current_task()  # type: ignore[assignment]  # there is no timeout without one
+    before = task.cancelling()
+    known = _TIME.get()
+    if timeout is not None:
+        _TIME.set(_Time(asyncio.get_running_loop().time() + timeout, timeout if known is None else known.whole))
+    try:
+        async with waiting:
+            return await answer
+    finally:
+        _TIME.set(known)
+        if task.cancelling() > before:
+            raise asyncio.CancelledError
+
+
 def _late(name: str, timeout: float | None) -> Verdict:
-    log.warning("the gate %s did not answer within gate_timeout=%g; the call is denied", name, timeout)
-    return Verdict(reason=f"its check did not answer within gate_timeout={timeout:g} seconds", gate=name)
+    known = _TIME.get()
+    limit = (
+        f"gate_timeout={timeout:g} seconds" if known is None else f"{timeout:g} of gate_timeout={known.whole:g} seconds"
+    )
+    log.warning("the gate %s did not answer within %s; the call is denied", name, limit)
+    return Verdict(reason=f"its check did not answer within {limit}", gate=name)
 
 
 def _copy(call: Call) -> Call:
@@ -207,8 +240,7 @@ async def _asked(each: Ask, call: Call) -> str | None:
     waiting = asyncio.timeout(each.patience)
     try:
         question = Question(call=_copy(call), why=each.why, text=_words(call, each.why))
-        async with waiting:
-            answer = await _settled(each.human(question))
+        answer = await _in_time(_settled(each.human(question)), waiting, None)
     except TimeoutError:
         return nobody
     except Exception as error:  # noqa: BLE001 - whatever it is, nobody agreed
@@ -263,10 +295,14 @@ def every(*gates: Gate) -> Gate:
 
 
 def either(*gates: Gate) -> Gate:
-    """One has to allow, and then nobody is asked. Where none does, the first that asks decides, or the first denial."""
+    """One has to allow, and then nobody is asked. Where none does, the first that asks decides, or the first denial.
+
+    Of the time that is left each has an equal share with those that come after it, so that one that hangs takes none
+    of theirs; one that does not answer in its share denies.
+    """
 
     async def either_gate(call: Call) -> Verdict:
-        verdicts = [await consult(gate, call) for gate in gates]
+        verdicts = [await consult(gate, call, timeout=_share(len(gates) - at)) for at, gate in enumerate(gates)]
         for wanted in (lambda verdict: verdict.allows, lambda verdict: verdict.reason is None, lambda _: True):
             for verdict in verdicts:
                 if wanted(verdict):
@@ -274,6 +310,12 @@ def either(*gates: Gate) -> Gate:
         return deny("no gate allows it")
 
     return either_gate
+
+
+def _share(shares: int) -> float | None:
+    """An equal share, in seconds, of the time that is left. None is without end, as is the gate around it."""
+    known = _TIME.get()
+    return None if known is None else max(0.0, known.until - asyncio.get_running_loop().time()) / shares
 
 
 def from_callable(function: Callable[..., Any]) -> Gate:
