@@ -198,6 +198,20 @@ def test_what_is_over_a_limit_of_the_settings_is_told_though_it_is_as_it_was_rev
     assert (recorded.returncode, checked.returncode) == (0, code)
 
 
+@pytest.mark.parametrize(("limit", "said"), [("tools_bytes", "search is not"), ("tools", "nothing of it is")])
+@pytest.mark.parametrize(("allow", "code"), [('["search", "other"]', 1), ('"*"', 0)])
+def test_a_list_that_is_too_large_to_be_offered_is_told_where_it_is_recorded(place, limit, said, allow, code):
+    with (place / "mcprelay.toml").open("a") as file:
+        file.write(f"allow = {allow}\nlimits = {{ {limit} = 1 }}\n")
+    recorded = run("lock", "far", "--yes", cwd=place)
+    checked = run("lock", "far", "--check", cwd=place)
+    for done in (recorded, checked):
+        assert f"far: {said} offered to a model, reviewed or not: " in done.stderr
+        assert f"{limit}=1" in done.stderr
+    assert recorded.returncode == 0
+    assert checked.returncode == (1 if limit == "tools" else code)
+
+
 def test_init_writes_settings_once(tmp_path):
     assert run("init", cwd=tmp_path).returncode == 0
     text = (tmp_path / "mcprelay.toml").read_text()

@@ -201,7 +201,7 @@ async def lock(
     Args:
         names: The servers; all of them unless named.
         check: Compare only; ends with 1 where something is not as it was reviewed.
-        yes: Record without asking.
+        yes: Record without asking; ends with 1 where a list was not complete, or not clear.
     """
     from mcprelay.cli import locking
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec import Struct
 
 from mcprelay.cli.exit import Exit
 from mcprelay.cli.show import say
@@ -25,8 +26,9 @@ from mcprelay.relay.difference import FieldChange, differences
 from mcprelay.relay.errors import DefinitionRefused
 from mcprelay.relay.lock import Section, load, save
 from mcprelay.relay.pins import Definition, define
-from mcprelay.relay.reading import Readings
+from mcprelay.relay.reading import Readings, Room
 from mcprelay.relay.reveal import legible, reveal
+from mcprelay.relay.selection import require_few
 from mcprelay.wire.jsonrpc import METHOD_NOT_FOUND
 
 if TYPE_CHECKING:
@@ -46,7 +48,7 @@ async def lock(names: Sequence[str], options: Options, *, how: str) -> Exit:
         how: `ask` before recording, `yes` to record without, `check` to compare only.
 
     Returns:
-        Whether all of it is recorded, or, for `check`, as it was reviewed.
+        Whether all of it is recorded, or, for `check`, as it was reviewed: not where a list ended before its end.
     """
     settings = config.load()
     path = settings.lock or Path(config.LOCK)
@@ -61,20 +63,19 @@ async def lock(names: Sequence[str], options: Options, *, how: str) -> Exit:
     good = True
     facts: list[dict[str, Any]] = []
     for server in chosen:
-        definitions, revision, whole, warnings = await _offered(server, options)
-        review = _Review(server, before.section(server.name), definitions, revision)
+        offer = await _offered(server, options)
+        review = _Review(server, before.section(server.name), offer.definitions, offer.revision)
         if options.json:
-            facts.append({**review.facts(), "complete": whole, "warnings": warnings})
+            facts.append({**review.facts(), "complete": offer.whole, "warnings": list(offer.warnings)})
         else:
             review.show(details=how != "check")
-        for warning in warnings:  # below what may be many definitions, right before somebody agrees to them
+        for warning in offer.warnings:  # below what may be many definitions, right before somebody agrees to them
             say(f"{server.name}: the list is not complete, or not clear: {' '.join(warning.split())}")
         if how == "check":
-            good = review.same and whole and good
-        elif how == "yes" or await _agreed(server.name, len(definitions)):
-            # Read again: a person takes a while, and somebody else may have recorded another server meanwhile.
-            save(path, load(path).reviewed(server.name, definitions, revision=revision))
-            say(f"{len(definitions)} definitions of {server.name} are recorded in {path}")
+            good = review.same and offer.whole and good
+        elif how == "yes" or await _agreed(server.name, len(offer.definitions)):
+            _record(path, server.name, offer)
+            good = not offer.warnings and good
         else:
             good = False
             say(f"nothing of {server.name} is recorded")
@@ -83,15 +84,48 @@ async def lock(names: Sequence[str], options: Options, *, how: str) -> Exit:
     return Exit.DONE if good else Exit.REFUSED
 
 
-async def _offered(server: ServerSettings, options: Options) -> tuple[list[Definition], str | None, bool, list[str]]:
-    """The definitions that may be used, in which revision they were read, whether all could be, what was wrong."""
+def _record(path: Path, name: str, offer: _Offer) -> None:
+    """Record what was read. What was reviewed before stays where a list was cut: it may be behind the cut."""
+    known = load(path)  # again: a person takes a while, and somebody else may have recorded another server meanwhile
+    definitions, part = offer.definitions, ""
+    if offer.warnings:
+        read = {each.name for each in definitions}
+        reviewed = known.section(name) or Section()
+        definitions = definitions + [each for each in reviewed.tools.values() if each.name not in read]
+        part = ", of a list that is not complete, or not clear"
+    save(path, known.reviewed(name, definitions, revision=offer.revision))
+    say(f"{len(offer.definitions)} definitions of {name} are recorded in {path}{part}")
+
+
+class _Offer(Struct, frozen=True, kw_only=True):
+    """What was read of a server.
+
+    Attributes:
+        definitions: Those that can be recorded.
+        revision: The protocol revision that they were read in.
+        whole: Whether a model can have all that is allowed, as far as this list tells.
+        warnings: What was wrong with the list. Untrusted.
+    """
+
+    definitions: list[Definition]
+    revision: str | None
+    whole: bool
+    warnings: tuple[str, ...]
+
+
+async def _offered(server: ServerSettings, options: Options) -> _Offer:
     async with open_client(server.name, options) as client:
         found = await _listed(client, server.name)
         revision = client.server.revision
     definitions: list[Definition] = []
-    whole, readings = not found.warnings, Readings()
+    whole, room = not found.warnings, Room(Readings(), server.limits)
     for each in found.excluded:
         say(f"{server.name}: {legible(each.name)} is no definition of a tool: {' '.join(each.reason.split())}")
+    try:
+        require_few(len(found), server)
+    except DefinitionRefused as refused:
+        say(f"{server.name}: nothing of it is offered to a model, reviewed or not: {refused}")
+        whole = False
     for tool in found:
         if server.allow.is_declared and not server.allow.allows(tool.name):
             continue
@@ -102,14 +136,14 @@ async def _offered(server: ServerSettings, options: Options) -> tuple[list[Defin
             whole = not server.allow.names_it(tool.name) and whole
             continue
         try:
-            readings.of(definitions[-1], limits=server.limits)
+            room.read(definitions[-1])
         except DefinitionRefused as refused:
             say(f"{server.name}: {legible(tool.name)} is not offered to a model, reviewed or not: {refused}")
             whole = not server.allow.names_it(tool.name) and whole
     for name in server.allow.missing([tool.name for tool in found]):
         say(f"{server.name}: {legible(name)} is in allow, and the server does not offer it")
         whole = False
-    return definitions, revision, whole, list(found.warnings)
+    return _Offer(definitions=definitions, revision=revision, whole=whole, warnings=found.warnings)
 
 
 async def _listed(client: Client, name: str) -> Listing[Tool]:

@@ -88,6 +88,29 @@ class Readings:
         return self._bounds
 
 
+class Room:
+    """Reads what is offered of one server, as long as it does not take more memory than it may (`tools_bytes`)."""
+
+    def __init__(self, readings: Readings, limits: Limits) -> None:
+        self._readings = readings
+        self._limits = limits
+        self._left = limits.tools_bytes
+
+    def read(self, definition: Definition) -> Reading:
+        """The next definition's reading.
+
+        Raises:
+            DefinitionRefused: It cannot be offered, or there is no room for it any more.
+        """
+        if self._left > 0:  # else it is not even looked at: the list may be long
+            reading = self._readings.of(definition, limits=self._limits)
+            self._left -= reading.memory
+            if self._left >= 0:
+                return reading
+        allowed = self._limits.tools_bytes
+        raise DefinitionRefused(f"it and the tools before it take too much memory: tools_bytes={allowed:,}")
+
+
 def _read(definition: Definition, limits: Limits) -> Reading | str:
     try:
         shown = presented(definition, limits=limits)

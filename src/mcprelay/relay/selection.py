@@ -18,7 +18,7 @@ from mcprelay.relay.errors import DefinitionChanged, DefinitionRefused
 from mcprelay.relay.listed import Listed
 from mcprelay.relay.lock import Section
 from mcprelay.relay.pins import Definition
-from mcprelay.relay.reading import Reading, Readings
+from mcprelay.relay.reading import Reading, Readings, Room
 from mcprelay.relay.report import Left
 from mcprelay.relay.settings import ServerSettings
 
@@ -53,11 +53,7 @@ async def select(listed: Listed, *, settings: ServerSettings, section: Section |
             for by name cannot be offered.
     """
     server, trust, limits = settings.name, settings.allow, settings.limits
-    if len(listed.tools) > limits.tools:
-        raise DefinitionRefused(
-            f"the server {server!r} lists {len(listed.tools)} tools: tools={limits.tools}. Raise tools to allow more.",
-            server=server,
-        )
+    require_few(len(listed.tools), settings)
     choosing = _Choosing(listed, settings=settings, section=section, readings=readings)
     pace = _Pace(settings)
     for name, raw in listed.tools:
@@ -74,6 +70,20 @@ async def select(listed: Listed, *, settings: ServerSettings, section: Section |
     return choosing.made
 
 
+def require_few(count: int, settings: ServerSettings) -> None:
+    """See that a list has no more tools than it may.
+
+    Raises:
+        DefinitionRefused: It has.
+    """
+    if count > settings.limits.tools:
+        raise DefinitionRefused(
+            f"the server {settings.name!r} lists {count} tools: tools={settings.limits.tools}."
+            " Raise tools to allow more.",
+            server=settings.name,
+        )
+
+
 class _Choosing:
     """One server's list, tool by tool."""
 
@@ -85,7 +95,7 @@ class _Choosing:
         self._settings = settings
         self._section = section
         self._readings = readings
-        self._room = settings.limits.tools_bytes
+        self._room = Room(readings, settings.limits)
 
     def look(self, name: str, raw: bytes) -> None:
         """Decide about a tool that is trusted."""
@@ -97,23 +107,13 @@ class _Choosing:
                 reason = f"review it with `mcprelay lock {settings.name}`"
                 made.new.append(Left(server=settings.name, tool=name, reason=reason))
                 return
-            reading = self._read(definition)
+            reading = self._room.read(definition)
         except DefinitionChanged as changed:
             made.changed.append(changed)
         except DefinitionRefused as refused:
             _exclude(made, settings, name, str(refused))
         else:
             made.candidates.append(Candidate(definition=definition, reading=reading, pinned=pinned))
-
-    def _read(self, definition: Definition) -> Reading:
-        """The reading of a definition, as long as there is room for what is offered."""
-        if self._room > 0:  # else it is not even looked at: the list may be long
-            reading = self._readings.of(definition, limits=self._settings.limits)
-            self._room -= reading.memory
-            if self._room >= 0:
-                return reading
-        allowed = self._settings.limits.tools_bytes
-        raise DefinitionRefused(f"it and the tools before it take too much memory: tools_bytes={allowed:,}")
 
 
 class _Pace:
