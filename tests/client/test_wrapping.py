@@ -48,7 +48,7 @@ class Color(Enum):
 
 def value(structured: Any, kind: Any, *, wraps: bool = True, text: str = "") -> Any:
     raw = UNSET if structured is UNSET else Raw(msgspec.json.encode(structured))
-    return typed(ToolAnswer((), raw, is_error=False, meta=None, raw=Raw(b"{}")), text, kind, wraps=wraps)
+    return typed(ToolAnswer(structured=raw), text, kind, wraps=wraps)
 
 
 OBJECT = {"result": {"a": 1}}

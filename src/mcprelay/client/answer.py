@@ -29,16 +29,6 @@ class Asked(Struct, frozen=True):
     state: Raw | None
 
 
-class ToolAnswer(Struct, frozen=True):
-    """A result of `tools/call`."""
-
-    content: tuple[Block, ...]
-    structured: Raw | UnsetType
-    is_error: bool
-    meta: dict[str, Any] | None
-    raw: Raw
-
-
 class _Head(Struct, rename="camel"):
     """What makes a result a question."""
 
@@ -47,16 +37,19 @@ class _Head(Struct, rename="camel"):
     request_state: Raw | UnsetType = UNSET
 
 
-class _Tool(_Head, rename="camel"):
+class ToolAnswer(_Head, rename="camel"):
+    """A result of `tools/call`. `raw` is all of it, as it came."""
+
     content: tuple[ContentBlock, ...] = ()
-    structured_content: Raw | UnsetType = UNSET
+    structured: Raw | UnsetType = field(default=UNSET, name="structuredContent")
     is_error: bool = False
     meta: dict[str, Any] | None = field(default=None, name="_meta")
+    raw: Raw = Raw(b"{}")  # a member of this name, which a server may send, is written over
 
 
 class _LenientTool(_Head, rename="camel"):
     content: tuple[Raw, ...] = ()
-    structured_content: Raw | UnsetType = UNSET
+    structured: Raw | UnsetType = field(default=UNSET, name="structuredContent")
     is_error: bool = False
     meta: dict[str, Any] | None = field(default=None, name="_meta")
 
@@ -81,7 +74,7 @@ class _Kind(Struct):
 
 
 _decode_head = msgspec.json.Decoder(_Head).decode
-_decode_tool = msgspec.json.Decoder(_Tool).decode
+_decode_tool = msgspec.json.Decoder(ToolAnswer).decode
 _decode_lenient_tool = msgspec.json.Decoder(_LenientTool).decode
 _decode_prompt = msgspec.json.Decoder(GetPromptResult).decode
 _decode_lenient_prompt = msgspec.json.Decoder(_LenientPrompt).decode
@@ -104,18 +97,23 @@ def tool_answer(result: Raw) -> ToolAnswer | Asked:
     Raises:
         ValueError: It is not one.
     """
-    content: tuple[Block, ...]
     try:
-        strict = _decode_tool(result)
-        read: _Tool | _LenientTool = strict
-        content = strict.content
+        answer = _decode_tool(result)
     except msgspec.ValidationError:
-        lenient = _decode_lenient_tool(result)
-        read = lenient
-        content = tuple(map(block, lenient.content))
-    if read.result_type is not UNSET and read.result_type != COMPLETE:
-        return _asked(read)
-    return ToolAnswer(content, read.structured_content, read.is_error, read.meta, result)
+        read = _decode_lenient_tool(result)
+        answer = ToolAnswer(
+            result_type=read.result_type,
+            input_requests=read.input_requests,
+            request_state=read.request_state,
+            content=tuple(map(block, read.content)),  # type: ignore[arg-type]  # one that is not known is kept, too
+            structured=read.structured,
+            is_error=read.is_error,
+            meta=read.meta,
+        )
+    if answer.result_type is not UNSET and answer.result_type != COMPLETE:
+        return _asked(answer)
+    answer.raw = result
+    return answer
 
 
 def block(raw: Raw) -> Block:

@@ -20,13 +20,17 @@ if TYPE_CHECKING:
 
 
 class Connection:
-    """Keeps a client's link. Belongs to the loop that it was opened in, until it is closed."""
+    """Keeps a client's link. Belongs to the loop that it was opened in, until it is closed.
+
+    Attributes:
+        current: The link, if there is one, dead or alive.
+    """
 
     def __init__(self, target: Target, party: Party, memory: Memory) -> None:
         self.target = target
         self._party = party
         self._memory = memory
-        self._link: Link | None = None
+        self.current: Link | None = None
         self._opening: asyncio.Task[Link] | None = None
         self._waiting = 0
         self._coming = 0
@@ -46,11 +50,6 @@ class Connection:
         self._leaving.add(ending)
         ending.add_done_callback(self._leaving.discard)
 
-    @property
-    def current(self) -> Link | None:
-        """The link, if there is one, dead or alive."""
-        return self._link
-
     async def open(self) -> None:
         """Connect, as far as the wire has to. Opening twice is opening once.
 
@@ -63,11 +62,11 @@ class Connection:
         if self._loop is not None and self._loop is not loop and not self._loop.is_closed():
             raise LocalFault(_ANOTHER_LOOP)
         if self._loop is not loop:
-            self._link = self._opening = None
+            self.current = self._opening = None
             self._leaving.clear()
             self._loop = loop
             self._process = os.getpid()
-        if self._link is None or not self._link.alive:
+        if self.current is None or not self.current.alive:
             self._coming += 1
             try:
                 await self._opened(None)
@@ -85,7 +84,7 @@ class Connection:
         Raises:
             LocalFault: It belongs to the process that this one was forked from.
         """
-        link = self._link
+        link = self.current
         try:
             return link if link is not None and link.alive and link.loop is asyncio.get_running_loop() else None
         except RuntimeError:  # a fork of the process goes on in the middle of a coroutine, and without a loop
@@ -98,7 +97,7 @@ class Connection:
 
     def now(self) -> float:
         """The time of the loop's clock."""
-        link = self._link  # which knows its loop: to ask for the running one is a system call
+        link = self.current  # which knows its loop: to ask for the running one is a system call
         return (asyncio.get_running_loop() if link is None else link.loop).time()
 
     async def link(self, call: Call) -> Link:
@@ -164,7 +163,7 @@ class Connection:
     async def _make(self) -> Link:
         if self._leaving:
             await asyncio.wait(self._leaving)
-        old = self._link
+        old = self.current
         if old is not None:
             if not self.target.reopens:
                 raise failure.unconnected(None, "the channel ended, and a channel serves for one connection")
@@ -175,7 +174,7 @@ class Connection:
             if is_cancelled():
                 raise
             raise failure.unconnected(None, f"connecting was cancelled from inside ({error!r})") from error
-        self._link = link
+        self.current = link
         return link
 
     async def close(self) -> None:
@@ -189,12 +188,12 @@ class Connection:
         if self._loop is not None and self._process != os.getpid():
             return
         opening, self._opening = self._opening, None
-        link, self._link = self._link, None
+        link, self.current = self.current, None
         loop, self._loop = self._loop, None
         if loop is not None and loop is not asyncio.get_running_loop():
             if loop.is_closed():
                 return
-            self._opening, self._link, self._loop = opening, link, loop
+            self._opening, self.current, self._loop = opening, link, loop
             raise LocalFault(_ANOTHER_LOOP)
         if opening is not None and not opening.done():
             opening.cancel()
@@ -207,7 +206,7 @@ class Connection:
     async def _end(self, link: Link | None, leaving: set[asyncio.Future[Any]]) -> None:
         if leaving:
             await asyncio.wait(leaving)
-        late, self._link = self._link, None  # made while it was being cancelled
+        late, self.current = self.current, None  # made while it was being cancelled
         for one in (link, late):
             if one is not None:
                 await one.aclose()

@@ -27,14 +27,14 @@ from mcprelay.stdio.line import Unended
 from mcprelay.wire import jsonrpc
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Callable, Coroutine
 
     from mcprelay.client.party import Party
     from mcprelay.core.peer import Event, Pending
     from mcprelay.ports import Channel
     from mcprelay.revisions import Revision
 
-_HASTY = ("attach", "send_nowait", "room", "congested", "handed", "lost")
+_HASTY = ("attach", "offer", "send_nowait", "room", "congested", "handed", "lost")
 """What a channel may have beyond the port (see `mcprelay.stdio.LineChannel`): then no task stands between it and us."""
 
 _NOISE = 200
@@ -77,7 +77,7 @@ class Line(Link):
         self._unsaid = 0  # bytes of what waits there and is neither a call nor an answer
         self._idle: asyncio.Future[None] | None = None
         hasty = all(hasattr(channel, power) for power in _HASTY)
-        self._send_nowait: Any = getattr(channel, "send_nowait") if hasty else None  # noqa: B009 - not of every channel
+        self._offer: Any = getattr(channel, "offer") if hasty else None  # noqa: B009 - not of every channel
         self._reader: asyncio.Task[None] | None = None
         self._writer: asyncio.Task[None] | None = None
         self._closing: asyncio.Future[None] | None = None
@@ -105,7 +105,7 @@ class Line(Link):
     def _begin(self) -> None:
         """Receive and send from now on."""
         self._writer = self.loop.create_task(self._write())
-        if self._send_nowait is None:
+        if self._offer is None:
             self._reader = self.loop.create_task(self._read())
         else:
             channel: Any = self.channel
@@ -193,8 +193,7 @@ class Line(Link):
 
     def _put(self, pending: Pending | None, data: bytes) -> None:
         """Hand a message over at once where the channel takes it, else put it into the outbox."""
-        if self._send_nowait is not None and not self._outbox and not self.channel.congested:  # type: ignore[attr-defined]
-            self._put_now(pending, data)
+        if self._offer is not None and not self._outbox and self._put_now(pending, data, self._offer):
             return
         self._outbox.append((pending, data))
         if pending is None:
@@ -206,7 +205,7 @@ class Line(Link):
         try:
             while True:
                 while self._outbox:
-                    await (self._send_in_turn() if self._send_nowait is None else self._send_with_room())
+                    await (self._send_in_turn() if self._offer is None else self._send_with_room())
                 self._idle = self.loop.create_future()
                 await self._idle
         except BaseException as error:  # noqa: BLE001 - a channel may be anybody's, and any failure breaks it
@@ -223,7 +222,7 @@ class Line(Link):
                 self._unsent(self._outbox.popleft()[0], error)
             return
         while (waiting := self._next()) is not None:
-            self._put_now(*waiting)
+            self._put_now(*waiting, channel.send_nowait)
             if channel.congested:
                 return
 
@@ -259,15 +258,19 @@ class Line(Link):
         else:
             self._unsaid += change * len(data)
 
-    def _put_now(self, pending: Pending | None, data: bytes) -> None:
+    def _put_now(self, pending: Pending | None, data: bytes, send: Callable[[bytes], int]) -> bool:
+        """Send at once where the channel has room. Whether this message is settled: it was taken, or never will be."""
         try:
-            number = self._send_nowait(data)
+            number = send(data)
         except NotSent as error:
             self._unsent(pending, error)
-            return
+            return True
+        if not number:
+            return False
         if pending is not None:
             pending.evidence = Evidence.MAYBE_SENT
             pending.slot.number = number
+        return True
 
     def _unsent(self, pending: Pending | None, error: Exception) -> None:
         if pending is not None and self.peer.pending.pop(pending.id, None) is not None:
@@ -281,7 +284,7 @@ class Line(Link):
         if not number or pending.evidence is not Evidence.MAYBE_SENT:
             return pending.evidence
         channel: Any = self.channel
-        broken = self._send_nowait is not None and channel.lost is not None
+        broken = self._offer is not None and channel.lost is not None
         if broken and channel.handed < number:
             return Evidence.NOT_SENT
         return Evidence.MAYBE_SENT
@@ -310,7 +313,9 @@ class Line(Link):
 
     def _arrived(self, item: bytes | LimitExceeded) -> None:
         """The same without a task between: a message, one that was too long, or the end."""
-        if isinstance(item, LimitExceeded):
+        if type(item) is bytes and item:
+            self._receive(item)
+        elif isinstance(item, LimitExceeded):
             self._oversized(item)
         elif item:
             self._receive(item)

@@ -53,7 +53,7 @@ class Tooling:
         self._refresh = refresh
         self._check_output = check_output
 
-    async def call(self, tool: Any, arguments: Any, kind: Any, options: CallOptions) -> Outcome[Any]:
+    def call(self, tool: Any, arguments: Any, kind: Any, options: CallOptions) -> Awaitable[Outcome[Any]]:
         """See `Client.try_call_tool`."""
         if isinstance(tool, Contract):
             tool, kind = tool.name, tool.output if kind is None else kind
@@ -65,8 +65,7 @@ class Tooling:
         if known is not None and known.params:
             call.params = known.params
         call.arguments = encoded
-        answer, call = await self._caller.converse(call, tool_answer, mend=self._mend)
-        return self._asked(call, answer, kind) if isinstance(answer, Asked) else self._outcome(call, answer, kind)
+        return self._conclude(call, kind)
 
     async def _conclude(self, call: Call, kind: Any) -> Outcome[Any]:
         answer, call = await self._caller.converse(call, tool_answer, mend=self._mend)
@@ -90,8 +89,7 @@ class Tooling:
             except msgspec.DecodeError as error:
                 raise failure.invalid(call, f"the structured content is no JSON: {error}", bytes(raw)) from error
         meta = answer.meta or {}
-        link = self._caller.connection.current
-        if meta and link is not None and link.face.info is None:
+        if meta and (link := self._caller.connection.current) is not None and link.face.info is None:
             introduce_by(link, meta)
         if answer.is_error:
             return Refused(answer.content, structured, meta, answer.raw)

@@ -288,7 +288,8 @@ class Peer:
         """
         reminders = self._reminders
         if reminders and deadline >= reminders[0][0]:
-            self._unnoted = min(self._unnoted, deadline)
+            if deadline < self._unnoted:  # noqa: PLR1730 - of every call, where each step counts
+                self._unnoted = deadline
         elif len(reminders) > _IDLE_REMINDERS and len(reminders) > 4 * len(self.pending):
             self._note_all()
         else:

@@ -48,8 +48,6 @@ _decode_params = msgspec.json.Decoder(Params).decode
 LISTEN = "subscriptions/listen"
 _WAITING = 4096
 """What a message that waits to be sent takes beside its own bytes, about: it waits in a task."""
-_PROMPT = ("send_nowait", "congested")
-"""What a channel may have beyond the port (see `mcprelay.stdio.LineChannel`): then answers are sent without waiting."""
 
 
 def unguessable_ids() -> Iterator[int]:
@@ -63,13 +61,6 @@ def _stateless(server: Server) -> Revision | None:
     return served[0] if served else None
 
 
-def _is_same(context: contextvars.Context, other: contextvars.Context) -> bool:
-    """Whether two contexts hold the same objects. Whether those are equal is not asked: that may be anybody's code."""
-    return len(context) == len(other) and all(
-        variable in other and other[variable] is value for variable, value in context.items()
-    )
-
-
 def _is_current(task: asyncio.Task[Any]) -> bool:
     try:
         return asyncio.current_task() is task
@@ -78,18 +69,21 @@ def _is_current(task: asyncio.Task[Any]) -> bool:
 
 
 @types.coroutine
-def _until_suspended(work: Coroutine[Any, Any, None], suspended: Callable[[], None]) -> Generator[Any, None, None]:
-    """Do work in the task that awaits this, and tell when it suspends for the first time, if it does."""
+def _until_suspended(
+    work: Coroutine[Any, Any, None], context: contextvars.Context, suspended: Callable[[], None]
+) -> Generator[Any, None, None]:
+    """Do work in the task that awaits this, in a context of its own, and tell when it first suspends, if it does."""
+    step = context.run
     try:
-        wanted = work.send(None)
+        wanted = step(work.send, None)
         suspended()
         while True:
             try:
                 yield wanted
             except BaseException as error:  # noqa: BLE001 - the work's own, be it the end of the task or of the loop
-                wanted = work.throw(error)
+                wanted = step(work.throw, error)
             else:
-                wanted = work.send(None)
+                wanted = step(work.send, None)
     except StopIteration:
         return
 
@@ -140,7 +134,8 @@ class Connection:
         self._stopping = False
         self._unsent = 0  # bytes of what waits for the client to read
         self._relief: asyncio.Event | None = None
-        self._prompt: Any = channel if all(hasattr(channel, power) for power in _PROMPT) else None
+        # What a channel may have beyond the port (see `mcprelay.stdio.LineChannel`): then an answer leaves at once.
+        self._offer: Callable[[bytes], int] | None = getattr(channel, "offer", None)
 
     async def serve(self) -> None:
         """Serve until the client ends the channel, or until cancelled. Then every call that is left is cancelled."""
@@ -209,9 +204,8 @@ class Connection:
                 continue
             event = peer.take(jsonrpc.parse(data, depth=peer.depth))
             if type(event) is Called:
-                await _until_suspended(self._work(event, task), self._follow)
-                if self._leader is task and not _is_same(contextvars.copy_context(), self._base):
-                    self._follow()  # a handler set a variable, which the next call must not see
+                # In a context of its own: what a handler sets there, the next call must not see.
+                await _until_suspended(self._work(event, task), self._base.copy(), self._follow)
             else:
                 await self._take(event)
 
@@ -270,9 +264,7 @@ class Connection:
         answer = await self._answer(event, task)
         if not answer.message:
             return
-        if self._flushing is None and self._prompt is not None and not self._prompt.congested:
-            self._prompt.send_nowait(answer.message)
-        else:
+        if self._flushing is not None or self._offer is None or not self._offer(answer.message):
             await self._send(answer.message)
         if event.method == LISTEN and not answer.code:  # patterns/cancellation: how a server ends a subscription
             await self._send(jsonrpc.notification(CANCELLED, jsonrpc.encode({"requestId": event.id})))

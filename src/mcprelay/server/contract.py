@@ -72,7 +72,7 @@ def contract_entry(
     attach(function[0] if isinstance(function, tuple) else function, definition)
     handler = taken.handler(server, inline=inline, timeout=timeout)
 
-    finish = functools.partial(output.result, file_bytes=server.limits.file_bytes)
+    finish = functools.partial(output.outcome, file_bytes=server.limits.file_bytes)
 
     async def answer(call: Call) -> Any:
         try:

@@ -32,6 +32,7 @@ from mcprelay.server.event import LimitHit, Refusal
 from mcprelay.server.listen import listen, subscribe, unsubscribe
 from mcprelay.server.mirroring import check_mirrored
 from mcprelay.server.observation import handled, observed
+from mcprelay.server.scalar import Scalar
 from mcprelay.types import (
     Cacheable,
     CompleteResult,
@@ -146,7 +147,7 @@ class Dispatcher:
         """Put middleware around every call, the first outermost. Done once, when a server starts."""
         layers = list(middleware)
         self._layered = bool(layers)
-        chain: CallNext = self._route
+        chain: CallNext = self._whole if layers else self._route
         for layer in reversed(layers):
             chain = _around(layer, chain)
         self.chain = chain
@@ -159,6 +160,11 @@ class Dispatcher:
             raise ProtocolError(call.revision.code(Fault.METHOD_NOT_FOUND), why)
         return self._routes[name](call)
 
+    async def _whole(self, call: Call) -> Outcome:
+        """The outcome for middleware, which may look at it."""
+        outcome = await self._route(call)
+        return outcome.whole() if type(outcome) is Scalar else outcome
+
     async def handle(self, call: Call) -> Answer:
         """The answer to a call. Raises nothing but what ends the task or the process from outside."""
         if (self._events.observers or self._events.logged(INFO)) and not call.observed:
@@ -167,7 +173,7 @@ class Dispatcher:
             if call.params.meta.idempotency_key is not UNSET:
                 _ = call.idempotency_key  # one that is malformed is refused before anything has run
             outcome = await self.chain(call)
-            if call.revision.shapers and type(outcome) is ToolResult and outcome.structured_content is not UNSET:
+            if call.revision.shapers:
                 outcome = self.as_published(call, outcome)
             if type(outcome) is bytes:
                 result = outcome
@@ -202,6 +208,8 @@ class Dispatcher:
         """A result as JSON, in the shape of the revision."""
         face = self._faces.get(revision.name) or self.face(revision)
         members = face.input_required if type(result) is InputRequiredResult else face.complete
+        if type(result) is Scalar:
+            return b"{%b,%b}" % (members, result.members()) if members else b"{%b}" % result.members()
         if type(result) is ToolResult:
             result = revision.shape(result)
         else:
@@ -217,9 +225,15 @@ class Dispatcher:
         body = jsonrpc.encode(result)
         return jsonrpc.splice(body, members) if members else body
 
-    def as_published(self, call: Call, result: ToolResult) -> ToolResult:
-        """A tool's result whose structured content fits the output schema as the call's revision publishes it."""
-        if call.method.name != "tools/call" or not call.revision.shapers:
+    def as_published(self, call: Call, outcome: Outcome) -> Outcome:
+        """A tool's result whose structured content fits the output schema as the call's revision publishes it.
+
+        What needs no such change is given back as it is.
+        """
+        if not call.revision.shapers or call.method.name != "tools/call":
+            return outcome
+        result = outcome.whole() if type(outcome) is Scalar else outcome
+        if type(result) is not ToolResult or result.structured_content is UNSET:
             return result
         entry = self._catalog.tools.get(call.params.name, call.principal)
         definition = None if entry is None else entry.definition

@@ -190,7 +190,7 @@ def tool_entry(
 
 def _tool_runner(handler: Handler, compiled: Compiled) -> Callable[[Call], Awaitable[Any]]:
     decode, run = compiled.decode, handler.run
-    finish = partial(compiled.output.result, file_bytes=handler.file_bytes)
+    finish = partial(compiled.output.outcome, file_bytes=handler.file_bytes)
 
     def answer(call: Call) -> Awaitable[Any]:
         arguments = call.params.arguments

@@ -34,6 +34,7 @@ class Handler:
         method: The method of the compiled callable's owner that is called.
 
     Attributes:
+        run: Runs it, and makes what it returned into a result while its dependencies are still open.
         file_bytes: How much is read of a file or stream that it returns.
     """
 
@@ -54,9 +55,11 @@ class Handler:
         self._only_context = all(provider is provide_context for provider in self._providers)
         self._thunk = compiled.call if compiled.owner is None else None
         self._may_read = compiled.output.schema is None
-        self._plain = compiled.is_async and not self._providers and not self._may_read
+        plain = compiled.is_async and not self._providers and not self._may_read
+        self._work = self._run_plainly if plain else self._run
         self._allowed = allowance(timeout, otherwise=server.limits.call_seconds, place=compiled.place)
         self.file_bytes = server.limits.file_bytes
+        self.run: Callable[[Call, Any, Finish], Awaitable[Any]] = self._held if self._allowed.seconds else self._work
 
     def _call(self) -> Any:
         """The thunk on the instance that the container makes of a handler class."""
@@ -67,16 +70,16 @@ class Handler:
             self._thunk = thunk
         return thunk
 
-    def run(self, call: Call, values: Any, finish: Finish) -> Awaitable[Any]:
-        """Run it, and make what it returned into a result while its dependencies are still open."""
-        if self._allowed.seconds:
-            return Patience(self._allowed).hold(call, lambda: self._run(call, values, finish))
-        return self._run(call, values, finish)
+    def _held(self, call: Call, values: Any, finish: Finish) -> Awaitable[Any]:
+        """Run it for as long as it may take."""
+        return Patience(self._allowed).hold(call, lambda: self._work(call, values, finish))
+
+    async def _run_plainly(self, _call: Call, values: Any, finish: Finish) -> Any:
+        """Most handlers are `async`, want nothing but their arguments and return data: there is nothing between."""
+        value = await (self._thunk or self._call())(values, ())
+        return finish(value if type(value) is str else await self._collected(value))
 
     async def _run(self, call: Call, values: Any, finish: Finish) -> Any:
-        if self._plain:  # most handlers are, so there is nothing between
-            value = await (self._thunk or self._call())(values, ())
-            return finish(value if type(value) is str else await self._collected(value))
         if not self._providers:
             return await self._finished(finish, await self._invoke(values, ()))
         interview = Interview(call, call.keys or self._server.state_keys)

@@ -102,6 +102,10 @@ class Pipe:
             self._next_writer()
         return self.put_in_all
 
+    def offer(self, data: bytes) -> int:
+        """Hand a message over and say how many were by now, or 0 where it would have to wait for room."""
+        return 0 if self.full else self.put_nowait(data)
+
     async def room(self) -> None:
         """Wait for one's turn to put."""
         turn = asyncio.get_running_loop().create_future()
@@ -147,12 +151,7 @@ class MemoryChannel:
         self._outbound = outbound
         self.receive = inbound.take
         self.send = outbound.put
-        self.send_nowait = outbound.put_nowait
-
-    @property
-    def congested(self) -> bool:
-        """Whether `send` would suspend."""
-        return self._outbound.full
+        self.offer = outbound.offer
 
     async def aclose(self) -> None:
         """See `Channel`."""
@@ -170,6 +169,8 @@ class ServedChannel:
     def __init__(self, serve: Callable[[MemoryChannel], Coroutine[Any, Any, None]]) -> None:
         self._serve = serve
         self._near, self._far = Pipe(), Pipe()
+        self.offer = self._far.offer
+        self.send_nowait = self._far.put_nowait
         self._task: asyncio.Task[None] | None = None
         self.failure: BaseException | None = None
 
@@ -203,14 +204,6 @@ class ServedChannel:
         """See `Channel`."""
         self._begin()
         await self._far.put(data)
-
-    def send_nowait(self, data: bytes) -> int:
-        """Send without regard to what waits already, and return the message's number, which counts from 1.
-
-        Raises:
-            NotSent: The server's end is gone.
-        """
-        return self._far.put_nowait(data)
 
     async def room(self) -> None:
         """Wait until `send` would not suspend."""

@@ -22,9 +22,10 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Raw
 
-from mcprelay.server.encoding import ResultInvalid, encode, encode_scalar
+from mcprelay.server.encoding import ResultInvalid, encode
 from mcprelay.server.file import FILE_BYTES, File
 from mcprelay.server.results import BLOCKS, tool_result
+from mcprelay.server.scalar import Scalar, scalar
 from mcprelay.server.shape import JsonSchema, Misfit, Publisher, Shape
 from mcprelay.server.shape.noted import Noted, is_remark, note
 from mcprelay.server.shape.scalar import ANYTHING, BOOLEAN, INTEGER, STRING
@@ -88,6 +89,15 @@ class Output:
             self._validator = Validator(self.schema)
         self._compiled = True
 
+    def outcome(self, value: Any, *, file_bytes: int = FILE_BYTES) -> Scalar | ToolResult | InputRequiredResult:
+        """What a call comes to: its result, which is left as it is where it is a scalar and nothing is to be checked.
+
+        Raises:
+            ResultInvalid: The value has no JSON form, or is not what was published.
+            LimitExceeded: A file or stream is longer than `file_bytes`.
+        """
+        return scalar(value) if type(value) is self._safe else self.result(value, file_bytes=file_bytes)
+
     def result(self, value: Any, *, file_bytes: int = FILE_BYTES) -> ToolResult | InputRequiredResult:
         """The result of a call.
 
@@ -96,9 +106,7 @@ class Output:
             LimitExceeded: A file or stream is longer than `file_bytes`.
         """
         if type(value) is self._safe:
-            data = encode_scalar(value)
-            said = Text(value if type(value) is str else data.decode())
-            return ToolResult(content=(said,), structured_content=Raw(data))
+            return scalar(value).whole()
         if isinstance(value, (ToolResult, InputRequiredResult)):
             return self._checked(value)
         if self.schema is None:

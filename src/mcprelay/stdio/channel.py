@@ -66,6 +66,7 @@ class LineChannel:
         self._told = False  # whoever is attached, of the end
         self._closing: asyncio.Task[None] | None = None
         self._outlet = Outlet(writes, loop=self._loop, on_lost=self._output_lost, high_water=high_water, close=close)
+        self.offer = self._outlet.offer
         self._source: Source = open_source(reads, self._feed, loop=self._loop, close=close)
 
     # ------------------------------------------------------------------------------------------------------ receiving

@@ -78,6 +78,14 @@ class Outlet:
         """More than the high-water mark waits, or somebody waits for room already."""
         return self._size >= self._high_water or bool(self._waiting)
 
+    def offer(self, line: bytes) -> int:
+        """Add a line and return its number, or 0 where it would have to wait for room.
+
+        Raises:
+            NotSent: The descriptor is closed or broken.
+        """
+        return 0 if self._size >= self._high_water or self._waiting else self.put(line)
+
     def put(self, line: bytes) -> int:
         """Add a line, whatever waits already, and return its number.
 

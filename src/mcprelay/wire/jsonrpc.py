@@ -209,7 +209,7 @@ def too_deep(data: bytes | Raw, depth: int) -> bool:
 
 def encode_id(request_id: RequestId) -> bytes:
     """A request id as JSON."""
-    return b"%d" % request_id if isinstance(request_id, int) else encode(request_id)
+    return encode(request_id)
 
 
 def request(request_id: RequestId, method: str, params: bytes) -> bytes:

@@ -1,0 +1,46 @@
+"""A text, an integer or a boolean that a tool returned: most results are one, and most are looked at by nobody.
+
+So it stays its own JSON until it is sent. Whoever wants to see a result (middleware, an older revision) gets the whole
+of it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Raw, Struct
+
+from mcprelay.server.encoding import encode_scalar
+from mcprelay.types import Text, ToolResult
+
+
+class Scalar(Struct, frozen=True):
+    """The outcome of a tool.
+
+    Attributes:
+        value: What it returned.
+        data: The JSON of it.
+    """
+
+    value: str | int
+    data: bytes
+
+    def members(self) -> bytes:
+        """The members of the result, as the newest revision has them, without braces."""
+        data = self.data
+        text = data if type(self.value) is str else b'"%b"' % data
+        return b'"content":[{"type":"text","text":%b}],"structuredContent":%b' % (text, data)
+
+    def whole(self) -> ToolResult:
+        """The same as a result that can be looked at."""
+        said = self.value if type(self.value) is str else self.data.decode()
+        return ToolResult(content=(Text(said),), structured_content=Raw(self.data))
+
+
+def scalar(value: Any) -> Scalar:
+    """The outcome that a value is.
+
+    Raises:
+        ResultInvalid: It has no JSON form: half a surrogate pair, say.
+    """
+    return Scalar(value, encode_scalar(value))
