@@ -32,6 +32,8 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from mcprelay.invisible import escaped
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -187,15 +189,9 @@ SENTENCE = 2000
 
 
 def told(text: str, *, most: int = 300) -> str:
-    """A peer's words as a part of a sentence: one line, without what could command a terminal, and not too long."""
-    line = " ".join(text[: 4 * most].split()) if "\n" in text or len(text) > most else text
-    if not line.isprintable():
-        line = "".join(char if char.isprintable() else _escaped(char) for char in line)
+    """A peer's words as a part of a sentence: one line, all of it visible, nothing for a terminal, and not too long."""
+    line = escaped(" ".join(text[: 4 * most].split()) if "\n" in text or len(text) > most else text)
     return line if len(line) <= most else f"{line[:most]}…"
-
-
-def _escaped(char: str) -> str:
-    return char.encode("unicode_escape", "backslashreplace").decode()
 
 
 def _answered(known: dict[str, Any]) -> dict[str, Any]:

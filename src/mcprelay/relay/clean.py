@@ -13,26 +13,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from mcprelay.relay.emoji import CHAIN, FLAGGED, JOINED, JOINER, VARIED, joined
+from mcprelay.invisible import ASTRAL, BREAKS, HIDDEN, JOINER, TAGS
+from mcprelay.relay.emoji import CHAIN, FLAGGED, JOINED, VARIED, joined
 
-_HIDDEN = (
-    "\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f"  # controls but tab and what separates lines
-    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u206f"  # bidirectional controls
-    "\xad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200c\u2060-\u2065\u3164\uffa0"  # without width
-    "\ufe00-\ufe0f\ufeff"  # variation selectors, byte order mark
-    "\ufdd0-\ufdef\ufff0-\ufffb\ufffe\uffff"  # annotations and noncharacters
-)
-"""All but joiners, of the first 65,536 characters. Kept to these, the class is a bitmap and searching is quick."""
-_ASTRAL = "\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
 _ASTRAL_START = re.compile(b"\xf0[\x93\x9b\x9d]")
-"""How the characters of `_ASTRAL` begin in UTF-8, which emoji do not."""
-_BREAKS = "\r\x0b\x0c\x85\u2028\u2029"
+"""How the characters of `ASTRAL` begin in UTF-8, which emoji do not."""
 
-_SUSPECT = re.compile(f"[{_HIDDEN}{_BREAKS}{JOINER}]")
-_REMOVED = re.compile(f"[{_HIDDEN}](?<![{VARIED}][\ufe0e\ufe0f])(?<![0-9#*]\ufe0f(?=\u20e3))")
-_ASTRAL_REMOVED = re.compile(f"[{_ASTRAL}]")
-_BROKEN = re.compile(f"[{_BREAKS}]")
-_TAGGED = re.compile(f"({FLAGGED})|[\U000e0000-\U000e0fff]")
+_SUSPECT = re.compile(f"[{HIDDEN}{BREAKS}{JOINER}]")
+_REMOVED = re.compile(f"[{HIDDEN}](?<![{VARIED}][\ufe0e\ufe0f])(?<![0-9#*]\ufe0f(?=\u20e3))")
+_ASTRAL_REMOVED = re.compile(f"[{ASTRAL}]")
+_BROKEN = re.compile(f"[{BREAKS}]")
+_TAGGED = re.compile(f"({FLAGGED})|[{TAGS}]")
 _HALF = re.compile("[\ud800-\udfff]")
 
 _ASCII_REMOVED = bytes([*range(9), *range(0x0E, 0x20), 0x7F])
@@ -75,7 +66,7 @@ def _once(text: str, encoded: bytes) -> str:
         text = _ASTRAL_REMOVED.sub("", text)
     if _SUSPECT.search(text) is None:
         return text
-    if any(separator in text for separator in _BREAKS):
+    if any(separator in text for separator in BREAKS):
         text = _BROKEN.sub("\n", text)
     text = _REMOVED.sub("", text)
     return _joiners(text) if JOINER in text else text

@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-JOINER = "\u200d"
+from mcprelay.invisible import JOINER
+
 FLAG = "\U0001f3f4"
 """The black flag that the tag characters of a subdivision flag follow."""
 

@@ -11,10 +11,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Literal
 
-from mcprelay.relay.clean import clean
+from mcprelay.invisible import is_invisible
 from mcprelay.relay.confusable import LOOKALIKES, varies
 from mcprelay.relay.emoji import FLAGGED, JOINED, VARIED
 
@@ -24,10 +23,8 @@ _PIECES = re.compile(
     f"|(?P<tags>[{_TAGS}]+)|(?P<word>\\w+)|(?P<char>.)",
     re.DOTALL,
 )
-_HIDDEN_CATEGORIES = frozenset(["Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"])
-_HIDDEN = re.compile(
-    "[\xa0\u034f\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f\u2000-\u200a\u202f\u205f\u2800\u3164\ufe00-\ufe0f\uffa0⟨⟩]"
-)
+_OURS = "⟨⟩"
+"""The brackets of marks."""
 _UNNAMED = "(unnamed)"
 
 
@@ -111,15 +108,8 @@ def _is_latin(char: str) -> bool:
     return char.isascii() or unicodedata.name(char, "").startswith("LATIN")
 
 
-@lru_cache(maxsize=4096)
 def _is_hidden(char: str) -> bool:
-    if char.isascii():
-        return not char.isprintable()
-    if "\U0001f000" <= char <= "\U0001faff":
-        return False  # pictures, some of them newer than this Python's tables
-    if _HIDDEN.match(char) is not None or unicodedata.category(char) in _HIDDEN_CATEGORIES:
-        return True
-    return clean(char) != char
+    return is_invisible(char) or char in _OURS
 
 
 def _mark(char: str) -> str:

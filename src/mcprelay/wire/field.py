@@ -12,6 +12,7 @@ from binascii import a2b_base64, b2a_base64
 from typing import TYPE_CHECKING
 
 from mcprelay.errors import MCPRelayError
+from mcprelay.invisible import escaped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -127,7 +128,7 @@ def shown(value: object) -> str:
     """A value as a message shows it: quoted, and cut where a peer made it long."""
     if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > _SHOWN:
         return f"of {value.bit_length()} bits"
-    text = repr(value[: _SHOWN + 1] if isinstance(value, str) else value)
+    text = escaped(repr(value[: _SHOWN + 1] if isinstance(value, str) else value))
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
