@@ -217,7 +217,7 @@ class Upstream:
     async def _send(self, call: Call, members: Mapping[str, Any]) -> dict[str, Raw]:
         caller = self._client._caller  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - a proxy is made of both halves, and wants the JSON as it is
         encoded = jsonrpc.encode(dict(members))[1:-1]
-        sent = caller.call(call.method.name, encoded, name=call.target, **self._options(call))
+        sent = caller.call(call.method.name, encoded, name=call.target, options=self._options(call))
         if call.method.name == "tools/call":
             known = self._client._toolbox.get(call.params.name)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
             sent.params = () if known is None else known.params

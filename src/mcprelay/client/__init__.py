@@ -217,7 +217,7 @@ class Client(Catalogue):
         Raises:
             CallFailed: It did not answer.
         """
-        call = self._caller.call(handshake.DISCOVER, **times)
+        call = self._caller.call(handshake.DISCOVER, options=times)
         link = await self._connection.link(call)
         if link.revision is None or link.revision.era is Era.STATELESS:
             result = await self._caller.send(call)
@@ -355,7 +355,7 @@ class Client(Catalogue):
         known = revisions.NEWEST.method(method)
         if name is None and known is not None and known.mirror is not None:
             name = given.get(known.mirror)
-        call = self._caller.call(method, encode_object(given, what="params")[1:-1], name=name, **options)
+        call = self._caller.call(method, encode_object(given, what="params")[1:-1], name=name, options=options)
         result = await self._caller.send(call)
         return self._caller.read(call, result, msgspec.json.decode)
 

@@ -40,6 +40,7 @@ T = TypeVar("T")
 
 _encode = msgspec.json.Encoder().encode
 _BAD_REQUEST = 400
+_NO_OPTIONS: Mapping[str, Any] = {}
 _STATE_PAUSE = 0.05
 _STATE_PAUSE_MOST = 1.0
 
@@ -66,11 +67,28 @@ class Caller:
         self.calls = 0
 
     def call(
+        self, method: str, members: bytes = b"", *, name: str | None = None, options: Mapping[str, Any] = _NO_OPTIONS
+    ) -> Call:
+        """A call as its caller wants it.
+
+        Raises:
+            ConfigurationError: Something of it cannot be sent, or is of a wrong type.
+            TypeError: There is no such option.
+        """
+        call = Call(method, members, name=name, retry=self._retry)
+        call.log_level = self._party.log_level
+        carried = onward()  # the caller's span
+        if options or carried or self._on_progress is not None:
+            self._shape(call, carried, **options)
+        else:
+            self._time_by_default(call)
+        return call
+
+    def _shape(
         self,
-        method: str,
-        members: bytes = b"",
+        call: Call,
+        carried: Mapping[str, Any],
         *,
-        name: str | None = None,
         timeout: float | None = None,
         deadline: float | None = None,
         idempotency_key: str | None = None,
@@ -81,24 +99,18 @@ class Caller:
         meta: Mapping[str, Any] | None = None,
         retry: Retry | None = None,
         **unknown: object,
-    ) -> Call:
-        """A call as its caller wants it.
-
-        Raises:
-            ConfigurationError: Something of it cannot be sent, or is of a wrong type.
-            TypeError: There is no such option.
-        """
+    ) -> None:
         for option in unknown:
             raise TypeError(f"a call has no option {option!r}; {misuse.meant(option, CallOptions.__annotations__)}")
-        call = Call(method, members, name=name, retry=retry or self._retry)
         if timeout is not None or deadline is not None:
             self._time(call, timeout, deadline)
         else:
             self._time_by_default(call)
-        if carried := onward():  # the caller's span; what the caller says itself goes first
-            meta = carried | dict(meta or {})
         if on_progress is not None or on_log is not None or log_level is not None or retry is not None:
             _check(on_progress, on_log, log_level, retry)
+        call.retry = retry or call.retry
+        if carried:  # what the caller says itself goes first
+            meta = {**carried, **(meta or {})}
         if meta is not None or idempotency_key is not None or correlation_id is not None:
             call.meta, call.correlation_id = encode_meta(meta, idempotency_key, correlation_id)
             call.idempotent = idempotency_key is not None
@@ -109,9 +121,8 @@ class Caller:
         if on_log is not None:
             call.on_log = Hearing(on_log)
             call.log_level = log_level or LOG_LEVEL
-        else:
-            call.log_level = log_level or self._party.log_level
-        return call
+        elif log_level:
+            call.log_level = log_level
 
     def _time(self, call: Call, timeout: float | None, deadline: float | None) -> None:
         """Until when: `timeout` seconds from now, or `deadline`; with both, progress restarts one up to the other."""

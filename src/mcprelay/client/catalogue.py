@@ -89,7 +89,7 @@ class Catalogue:
             NeedsInput: The server asks something that no handler answers.
             CallFailed: It cannot be read. An unknown resource is a `RemoteError`.
         """
-        call = self._caller.call(READ, b'"uri":%b' % encode(uri), name=uri, **options)
+        call = self._caller.call(READ, b'"uri":%b' % encode(uri), name=uri, options=options)
         kept = None if fresh else await self._shelf.recall(call, uri, options)
         if kept is not None:
             return _read_resource(kept)  # type: ignore[no-any-return]
@@ -126,7 +126,7 @@ class Catalogue:
         members = b'"name":%b' % encode(name)
         if arguments:
             members += b',"arguments":%b' % encode_object(arguments, what="arguments")
-        call = self._caller.call("prompts/get", members, name=name, **options)
+        call = self._caller.call("prompts/get", members, name=name, options=options)
         return await self._answered(call, prompt_answer)  # type: ignore[no-any-return]
 
     async def complete(
@@ -158,7 +158,7 @@ class Catalogue:
         params: dict[str, Any] = {"ref": _reference(reference), "argument": {"name": argument, "value": value}}
         if context:
             params["context"] = {"arguments": dict(context)}
-        call = self._caller.call("completion/complete", encode_object(params, what="arguments")[1:-1], **options)
+        call = self._caller.call("completion/complete", encode_object(params, what="arguments")[1:-1], options=options)
         answer: CompleteResult = await self._answered(call, _read_completion)
         return answer.completion
 

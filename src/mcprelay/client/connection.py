@@ -8,15 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 from mcprelay.client import failure
 from mcprelay.client.deadline import is_cancelled
+from mcprelay.client.memory import Acquaintance
 from mcprelay.errors import CallFailed, ConnectFailed, Evidence, LocalFault
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mcprelay.client.call import Call
     from mcprelay.client.link import Link
     from mcprelay.client.memory import Memory
     from mcprelay.client.party import Party
     from mcprelay.client.target import Target
-    from mcprelay.revisions import Era
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
 
 
 class Connection:
@@ -24,26 +30,24 @@ class Connection:
 
     Attributes:
         current: The link, if there is one, dead or alive.
+        now: The time of the loop's clock.
     """
 
     def __init__(self, target: Target, party: Party, memory: Memory) -> None:
         self.target = target
         self._party = party
-        self._memory = memory
+        self._known = Acquaintance(memory, target, party)
         self.current: Link | None = None
         self._opening: asyncio.Task[Link] | None = None
         self._waiting = 0
         self._coming = 0
         self._held = False  # somebody was told that the client is open, and will close it
         self._loop: asyncio.AbstractEventLoop | None = None
+        self.now: Callable[[], float] = _now
         self._process = 0  # where it was opened
         self._leaving: set[asyncio.Future[Any]] = set()
-        party.met = self._met
+        party.met = self._known.keep
         party.leaving = self._leaves
-
-    def _met(self, era: Era) -> None:
-        if self.target.key is not None:
-            self._memory.keep(self.target.key, era)
 
     def _leaves(self, ending: asyncio.Future[Any]) -> None:
         """What failed to connect is being ended beside the calls; `close`, and the next attempt, wait for it."""
@@ -64,7 +68,7 @@ class Connection:
         if self._loop is not loop:
             self.current = self._opening = None
             self._leaving.clear()
-            self._loop = loop
+            self._loop, self.now = loop, loop.time  # to ask for the running one each time is a system call
             self._process = os.getpid()
         if self.current is None or not self.current.alive:
             self._coming += 1
@@ -94,11 +98,6 @@ class Connection:
     def _check_process(self) -> None:
         if self._loop is not None and self._process != os.getpid():
             raise LocalFault(_ANOTHER_PROCESS)
-
-    def now(self) -> float:
-        """The time of the loop's clock."""
-        link = self.current  # which knows its loop: to ask for the running one is a system call
-        return (asyncio.get_running_loop() if link is None else link.loop).time()
 
     async def link(self, call: Call) -> Link:
         """The link to send this call over.
@@ -169,7 +168,7 @@ class Connection:
                 raise failure.unconnected(None, "the channel ended, and a channel serves for one connection")
             await old.aclose()
         try:
-            link = await self.target.open(self._party, self._memory)
+            link = await self.target.open(self._party, self._known)
         except asyncio.CancelledError as error:
             if is_cancelled():
                 raise
@@ -190,11 +189,13 @@ class Connection:
         opening, self._opening = self._opening, None
         link, self.current = self.current, None
         loop, self._loop = self._loop, None
-        if loop is not None and loop is not asyncio.get_running_loop():
-            if loop.is_closed():
-                return
+        elsewhere = loop is not None and loop is not asyncio.get_running_loop()
+        if elsewhere and loop is not None and not loop.is_closed():
             self._opening, self.current, self._loop = opening, link, loop
             raise LocalFault(_ANOTHER_LOOP)
+        self.now = _now
+        if elsewhere:
+            return
         if opening is not None and not opening.done():
             opening.cancel()
             self._leaves(opening)

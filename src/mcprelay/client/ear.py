@@ -148,7 +148,7 @@ class Ear:
                 await self._unsubscribe(listening.honored.resource_subscriptions, link)
 
     def _subscription(self, method: str, uri: str, *, deadline: float | None = None) -> Call:
-        return self._caller.call(method, b'"uri":%b' % _encode(uri), deadline=deadline)
+        return self._caller.call(method, b'"uri":%b' % _encode(uri), options={"deadline": deadline})
 
     async def _unsubscribe(self, uris: tuple[str, ...], link: Link) -> None:
         """Take back the subscriptions that nobody else has, and soon."""

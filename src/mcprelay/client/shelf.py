@@ -86,7 +86,7 @@ class Shelf:
 
         async def fetch(cursor: str | None) -> tuple[Raw, Call | None]:
             members = b"" if cursor is None else b'"cursor":%b' % encode(cursor)
-            call = self._caller.call(kind.method, members, **options)
+            call = self._caller.call(kind.method, members, options=options)
             kept = None if fresh else await self.recall(call, cursor, options)
             if kept is not None:
                 return kept, None
