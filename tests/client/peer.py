@@ -67,3 +67,8 @@ async def in_session(channel=None, *, initialized=None, **options):
 def fresh(target, **options):
     """A client that remembers nothing of other tests."""
     return Client(target, **{"memory": Memory(), **options})
+
+
+def known(client):
+    """What this client, and those that would find out the same, remember of its server."""
+    return client._connection._known

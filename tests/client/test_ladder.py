@@ -5,9 +5,8 @@ import asyncio
 import pytest
 
 from mcprelay import CallFailed, HttpError, RemoteError, RevisionUnsupported
-from mcprelay.client.memory import Memory
 from mcprelay.revisions import Era
-from tests.client.peer import INITIALIZED, LEGACY, MODERN, fresh, tool_result
+from tests.client.peer import INITIALIZED, LEGACY, MODERN, fresh, known, tool_result
 from tests.client.scripted_http import ScriptedHttp
 from tests.client.test_courier import Credentials
 
@@ -48,8 +47,6 @@ async def test_a_greeting_that_is_refused_with_a_list_is_said_again_in_what_is_o
 
 
 async def test_a_server_that_is_newer_than_remembered_names_its_revision_when_it_is_greeted():
-    memory = Memory()
-
     async def respond(exchange):
         if exchange.asks == "initialize":
             await exchange.error(-32022, "no", {"supported": [MODERN]}, status=400)
@@ -57,11 +54,11 @@ async def test_a_server_that_is_newer_than_remembered_names_its_revision_when_it
             await exchange.result(tool_result("new"))
 
     async with ScriptedHttp(respond) as http:
-        memory.keep(http.url, Era.HANDSHAKE)
-        async with fresh(http.url, memory=memory) as client:
+        known(client := fresh(http.url)).keep(Era.HANDSHAKE)
+        async with client:
             assert (await client.call_tool("x")).value == "new"
         assert http.methods == ["initialize", "tools/call"]
-        assert memory.recall(http.url) is Era.STATELESS
+        assert known(client).recall() is Era.STATELESS
 
 
 async def test_a_greeting_that_names_nothing_of_ours_ends_it():

@@ -5,9 +5,8 @@ import asyncio
 import pytest
 
 from mcprelay import ConnectFailed, DeadlineExceeded, Evidence, HttpError, RemoteError, Retry
-from mcprelay.client.memory import Memory
 from mcprelay.revisions import Era
-from tests.client.peer import DISCOVERED, INITIALIZED, LEGACY, MODERN, fresh, tool_result
+from tests.client.peer import DISCOVERED, INITIALIZED, LEGACY, MODERN, fresh, known, tool_result
 from tests.client.scripted_http import ScriptedHttp
 
 OLD = {"content": [{"type": "text", "text": "old"}]}
@@ -194,8 +193,6 @@ async def test_who_was_refused_and_then_finds_nobody_was_answered_and_may_be_rep
 
 
 async def test_a_deadline_that_passes_after_a_refusal_says_that_there_was_one():
-    memory = Memory()
-
     async def respond(exchange):
         if exchange.asks == "initialize" and http.methods.count("initialize") > 1:
             await exchange.left()
@@ -207,8 +204,8 @@ async def test_a_deadline_that_passes_after_a_refusal_says_that_there_was_one():
             await older(None, times=0)(exchange)
 
     async with ScriptedHttp(respond) as http:
-        memory.keep(http.url, Era.HANDSHAKE)
-        async with fresh(http.url, memory=memory) as client:
+        known(client := fresh(http.url)).keep(Era.HANDSHAKE)
+        async with client:
             await client.call_tool("warm")
             with pytest.raises(DeadlineExceeded) as caught:
                 await client.call_tool("charge", timeout=0.3)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 _KEY = os.urandom(32)
 _OWN = itertools.count(1)
+_named: dict[int, tuple[weakref.ref[Any], str]] = {}
 _PER_REQUEST = RESERVED | {"cache-control", "dpop"}
 """Headers that say nothing of who asks: the protocol's own, and a proof that is another one in each request."""
 
@@ -33,6 +35,27 @@ def digest(told: Any) -> str:
 def own() -> str:
     """A name that nothing else has, had or will have."""
     return f"own {next(_OWN)}"
+
+
+def named(value: object) -> str:
+    """A name of this very object: the same for as long as it lives, and never another's.
+
+    An object that cannot be watched gets another one each time.
+    """
+    held = _named.get(id(value))
+    if held is not None and held[0]() is value:
+        return held[1]
+    name, place = own(), id(value)
+
+    def gone(reference: weakref.ref[Any]) -> None:
+        if _named.get(place, (None,))[0] is reference:
+            del _named[place]
+
+    try:
+        _named[place] = (weakref.ref(value, gone), name)
+    except TypeError:
+        return name
+    return name
 
 
 def whose(fields: Iterable[tuple[str, str]]) -> str:

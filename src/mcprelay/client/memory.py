@@ -1,16 +1,23 @@
 """What is remembered of servers from one connection to the next: the era that each turned out to be of.
 
-The era is a property of the server, not of a request (versioning, "Backward Compatibility"). It is kept for as long as
-the process lives, and given up when it turns out to be wrong.
+The era is a property of the server, not of a request (versioning, "Backward Compatibility"). But what a client finds
+out about it also depends on the client: on the revisions that it may speak, on how long it waits for an answer to a
+probe, and on whom the server takes it for. So it is remembered for clients that would find out the same, and for no
+others. It is kept for as long as the process lives, and given up when it turns out to be wrong.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mcprelay.client import identity
+from mcprelay.revisions import NEWEST
+
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
+    from mcprelay.client.party import Party
+    from mcprelay.client.target import Target
     from mcprelay.revisions import Era
 
 _SERVERS = 1024
@@ -35,6 +42,48 @@ class Memory:
     def forget(self, server: Hashable) -> None:
         """What was known of a server is not so any more."""
         self._eras.pop(server, None)
+
+
+class Acquaintance:
+    """What one client, and each that would find out the same, knows of its server.
+
+    Args:
+        memory: Where that is kept.
+        target: The server, and how it is reached. One whose `reach` is None is not remembered.
+        party: What decides, beside that, what a client finds out.
+    """
+
+    def __init__(self, memory: Memory, target: Target, party: Party) -> None:
+        self._memory = memory
+        self._target = target
+        self._party = party
+
+    @property
+    def _server(self) -> str | None:
+        reach = self._target.reach
+        if reach is None:
+            return None
+        party, settings = self._party, self._party.settings
+        offered = [revision.name for revision in party.offered]
+        waits = [settings.probe_timeout, settings.connect_timeout, settings.response_bytes, settings.depth]
+        return identity.digest([reach, offered, party.info, party.capabilities(NEWEST), waits])
+
+    def recall(self) -> Era | None:
+        """The era that the server was of, or None."""
+        server = self._server
+        return None if server is None else self._memory.recall(server)
+
+    def keep(self, era: Era) -> None:
+        """Remember the era of the server."""
+        server = self._server
+        if server is not None:
+            self._memory.keep(server, era)
+
+    def forget(self) -> None:
+        """What was known of the server is not so any more."""
+        server = self._server
+        if server is not None:
+            self._memory.forget(server)
 
 
 SHARED = Memory()

@@ -18,14 +18,14 @@ from mcprelay.revisions import Era
 from mcprelay.wire.field import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from urllib.parse import SplitResult
 
     from mcprelay.auth import Auth
     from mcprelay.client.call import Call
     from mcprelay.client.courier import Courier, Fields
     from mcprelay.client.link import Link
-    from mcprelay.client.memory import Memory
+    from mcprelay.client.memory import Acquaintance
     from mcprelay.client.network import Network
     from mcprelay.client.party import Party
 
@@ -39,7 +39,8 @@ class Target(Protocol):
     """Makes links to one server.
 
     Attributes:
-        key: What the server is remembered by, or None.
+        reach: Everything that decides which server answers, and as what, as JSON can carry it; None where a server is
+            not remembered.
         name: What it is called in messages. It holds nothing secret.
         reopens: Whether a link that ended can be replaced.
         mirrors: Whether its wire mirrors parts of a message in headers.
@@ -48,7 +49,7 @@ class Target(Protocol):
     """
 
     @property
-    def key(self) -> Hashable: ...  # noqa: D102 - said above
+    def reach(self) -> Any: ...  # noqa: D102 - said above
     @property
     def name(self) -> str: ...  # noqa: D102 - said above
     @property
@@ -68,7 +69,7 @@ class Target(Protocol):
         """Whose private results a call has been answered with; None where that is not known."""
         ...
 
-    async def open(self, party: Party, memory: Memory) -> Link:
+    async def open(self, party: Party, known: Acquaintance) -> Link:
         """A link that is ready for calls.
 
         Raises:
@@ -78,15 +79,17 @@ class Target(Protocol):
 
 
 class Address:
-    """An HTTP server."""
+    """An HTTP server. `account` is a name of whoever `auth` is for."""
 
     reopens = True
     mirrors = True
     parts: Any
 
-    def __init__(self, url: str, *, auth: Auth | None, fields: Fields | None, network: Network) -> None:
+    def __init__(
+        self, url: str, *, auth: Auth | None, account: str | None, fields: Fields | None, network: Network
+    ) -> None:
         self.url = url
-        self.key = checked_url(url)
+        checked_url(url)
         self.name = url.partition("?")[0]  # a query can hold credentials
         self._auth = auth
         self.public = not callable(fields)  # a function may name another tenant each time
@@ -104,7 +107,10 @@ class Address:
         named = {} if fields is None or callable(fields) else fields
         fixed = sorted((name.lower(), value) for name, value in named.items())
         alone = network.sender is not None or network.ssl is not None  # who is shown by those is not known
-        self.parts = None if alone else ["address", url, fixed, network.proxy, network.trust_env]
+        way = ["address", url, fixed, network.proxy, network.trust_env]
+        self.parts = None if alone else way
+        objects = (fields if callable(fields) else None, network.sender, network.ssl)
+        self.reach = [way, account, *(None if one is None else identity.named(one) for one in objects)]
 
     async def whose(self, link: Link | None) -> str | None:
         """See `Target`."""
@@ -115,7 +121,7 @@ class Address:
         """See `Target`."""
         return None if call.request is None else identity.whose(call.request.headers)
 
-    async def open(self, party: Party, memory: Memory) -> Link:
+    async def open(self, party: Party, known: Acquaintance) -> Link:
         """See `Target`. Sends nothing."""
         from mcprelay.client.courier import Courier
         from mcprelay.client.web import Web
@@ -123,7 +129,7 @@ class Address:
         sender = self._network.sender_for(party)
         credentials = None if self._auth is None else self._auth.bind(self.url, sender=sender)
         courier = Courier(sender, credentials=credentials, fields=self._fields, lent=self._network.sender is not None)
-        return Web(self.url, courier, party, remembered=memory.recall(self.key))
+        return Web(self.url, courier, party, remembered=known.recall())
 
 
 class _Reached:
@@ -132,6 +138,7 @@ class _Reached:
     mirrors = False
     public = True
     parts: Any = None
+    reach: Any = None
 
     async def whose(self, link: Link | None) -> str | None:
         """See `Target`."""
@@ -168,8 +175,12 @@ class Command(_Reached):
         self._env = None if env is None else dict(env)
         self._cwd = cwd
         self._stderr: Any = stderr
-        self.key = ("command", tuple(command), None if cwd is None else os.fspath(cwd))
         self.name = command[0]
+
+    @property
+    def reach(self) -> Any:
+        """See `Target`. Another environment may be another server."""
+        return self.parts
 
     @property
     def parts(self) -> Any:
@@ -184,9 +195,9 @@ class Command(_Reached):
             return None
         return ["command", self._command, folder, sorted(child_environment(self._env).items())]
 
-    async def open(self, party: Party, memory: Memory) -> Link:
+    async def open(self, party: Party, known: Acquaintance) -> Link:
         """See `Target`. A server that a probe ends is started again and greeted in the older way, in the same time."""
-        remembered = memory.recall(self.key)
+        remembered = known.recall()
         due = asyncio.get_running_loop().time() + party.settings.connect_timeout
         try:
             return await self._open(party, remembered, due)
@@ -198,7 +209,7 @@ class Command(_Reached):
         except CallFailed:
             if remembered is None or asyncio.get_running_loop().time() >= due:
                 raise
-            memory.forget(self.key)
+            known.forget()
             return await self._open(party, None, due)
 
     async def _open(self, party: Party, remembered: Era | None, due: float) -> Link:
@@ -222,14 +233,13 @@ class Opened(_Reached):
     """A channel that the user opened. It serves for one connection."""
 
     reopens = False
-    key = None
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
         self._used = False
         self.name = type(channel).__name__
 
-    async def open(self, party: Party, memory: Memory) -> Link:
+    async def open(self, party: Party, known: Acquaintance) -> Link:
         """See `Target`."""
         if self._used:
             raise failure.unconnected(None, "a channel serves for one connection; give the client a new one")
@@ -246,10 +256,9 @@ class Source(_Reached):
 
     def __init__(self, source: Any) -> None:
         self._source = source
-        self.key = None
         self.name = getattr(source, "name", None) or type(source).__name__
 
-    async def open(self, party: Party, memory: Memory) -> Link:
+    async def open(self, party: Party, known: Acquaintance) -> Link:
         """See `Target`."""
         due = asyncio.get_running_loop().time() + party.settings.connect_timeout
         channel = await self._connected(due, party)
@@ -360,8 +369,9 @@ def target_of(
     if not is_command:
         _only("a command", env=env, cwd=cwd, stderr=None if stderr == "tail" else stderr)
     if isinstance(target, str):
+        account = None if auth is None else identity.digest(auth) if isinstance(auth, str) else identity.named(auth)
         auth = _auth(auth, target, headers, allow_plaintext=network.allow_plaintext)
-        return Address(target, auth=auth, fields=headers, network=network)
+        return Address(target, auth=auth, account=account, fields=headers, network=network)
     _only("an address", auth=auth, headers=headers, **network.given)
     if is_command:
         return Command(target, env=env, cwd=cwd, stderr=stderr)
