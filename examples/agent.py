@@ -11,10 +11,12 @@ provider answers, and mcp-server-time is as real as ever.
 
 import argparse
 import asyncio
+import contextlib
 import json
 import logging
 import os
 import sys
+import threading
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +25,7 @@ from mcprelay.relay import Relay, ToolSet, allow, ask
 
 HERE = Path(__file__).resolve().parent
 OUT_OF_STEPS = "(stopped: no steps left)"
-ONE_QUESTION = asyncio.Lock()
+ONE_QUESTION, ONE_READER = asyncio.Lock(), threading.Lock()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -266,10 +268,33 @@ def visible(text: str) -> str:
 async def at_the_terminal(question) -> bool:
     async with ONE_QUESTION:  # calls come all at once
         print(question.text, flush=True)
-        try:
-            return (await asyncio.to_thread(input, "  Run it? [y/N] ")).strip().lower() in {"y", "yes"}
-        except EOFError:
-            return False
+        return (await typed("  Run it? [y/N] ")).strip().lower() in {"y", "yes"}
+
+
+async def typed(prompt: str) -> str:
+    """A line that a person types; nothing at the end of input.
+
+    The thread is a daemon, and holds no lock of `sys.stdin`: at Ctrl-C nobody waits for Enter. What is typed after the
+    question's time is over still belongs to that question, and so answers no other one.
+    """
+    loop = asyncio.get_running_loop()
+    answer = loop.create_future()
+
+    def told(line: str) -> None:
+        if not answer.done():
+            answer.set_result(line)
+
+    def read() -> None:
+        with ONE_READER:
+            line = b""
+            while (byte := os.read(0, 1)) not in (b"", b"\n"):
+                line += byte
+        with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
+            loop.call_soon_threadsafe(told, line.decode(errors="replace"))
+
+    print(prompt, end="", flush=True)
+    threading.Thread(target=read, daemon=True).start()
+    return await answer
 
 
 # ----------------------------------------------------------------------------------------------------- the command line
@@ -322,4 +347,7 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    try:
+        asyncio.run(main())
+    except KeyboardInterrupt:
+        sys.exit(130)  # as a shell calls it

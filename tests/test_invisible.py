@@ -31,7 +31,7 @@ def test_whatever_is_invisible_is_marked_in_a_review_and_escaped_in_an_error():
 @pytest.mark.parametrize(
     "char", ["\ufe0f", "\ufe00", "\U000e0100", "\U000e01ef", "\u034f", "\u115f", "\u3164", "\u2800"]
 )
-def test_what_python_calls_printable_and_nobody_sees_hides_in_no_message(char):
+def test_what_python_calls_printable_and_nobody_sees_hides_in_no_message(char: str):
     assert char.isprintable()
     text = f"ab{char}cd"
     refused = RemoteError(-32603, text)
@@ -42,7 +42,7 @@ def test_what_python_calls_printable_and_nobody_sees_hides_in_no_message(char):
 
 
 @pytest.mark.parametrize("text", ["Größe: 12 µm", "数据\u3000検索", "Привет", "🇩🇪 🫯 😀", "naïve"])
-def test_what_everybody_sees_stays_as_it_is(text):
+def test_what_everybody_sees_stays_as_it_is(text: str):
     assert escaped(text) == told(text) == text
 
 

@@ -1,10 +1,12 @@
 """The example agent, as a program: a real reference server, a scripted model, a person who agrees or does not."""
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,11 +22,21 @@ SDKS = {
 }
 
 
-def agent(*arguments: str, typed: str = "", before: Sequence[Path] = ()) -> subprocess.CompletedProcess[str]:
+def program(*arguments: str, before: Sequence[Path] = ()) -> dict[str, Any]:
     pytest.importorskip("mcp_server_time")
     command = [sys.executable, str(ROOT / "examples" / "agent.py"), *arguments]
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, [*before, ROOT / "src"]))}
-    return subprocess.run(command, input=typed, capture_output=True, text=True, env=env, timeout=100, check=False)
+    return {"args": command, "text": True, "env": env}
+
+
+def agent(*arguments: str, typed: str = "", before: Sequence[Path] = ()) -> subprocess.CompletedProcess[str]:
+    made = program(*arguments, before=before)
+    return subprocess.run(**made, input=typed, capture_output=True, timeout=100, check=False)
+
+
+def started(*arguments: str) -> subprocess.Popen[str]:
+    pipe = subprocess.PIPE
+    return subprocess.Popen(**program(*arguments), stdin=pipe, stdout=pipe, stderr=pipe)
 
 
 @pytest.mark.parametrize("provider", SDKS)
@@ -48,6 +60,21 @@ def test_it_asks_before_a_call_that_takes_consent(typed: str, verdict: str):
     assert done.returncode == 0, done.stderr
     assert "Run time__convert_time, which is convert_time of time?" in done.stdout
     assert f"← time convert_time: {verdict}" in done.stdout
+
+
+def test_an_interrupt_ends_it_at_once_while_it_asks():
+    pytest.importorskip("anthropic")
+    with started("--offline", "--ask", "time__convert_time", "Noon in Tokyo?") as process:
+        assert process.stdout is not None
+        seen = ""
+        while "[y/N]" not in seen:
+            more = process.stdout.read(1)
+            assert more, seen
+            seen += more
+        process.send_signal(signal.SIGINT)  # nobody types anything
+        assert process.wait(timeout=60) == 130
+        assert process.stderr is not None
+        assert "Traceback" not in process.stderr.read()
 
 
 NASTY = """
