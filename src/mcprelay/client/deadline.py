@@ -56,19 +56,21 @@ class Watch:
 class Scope:
     """What one task does until it is ended from outside: `end` cancels it, and leaving says whether that was why.
 
-    As in `asyncio.timeout`, the task's own cancellation goes through untouched, also when both come at once.
+    As in `asyncio.timeout`, the task's own cancellation goes through untouched, also when both come at once. The loop
+    that runs is given, because to ask for it is a system call.
     """
 
-    __slots__ = ("_cancelling", "_task", "ended", "reason")
+    __slots__ = ("_cancelling", "_loop", "_task", "ended", "reason")
 
-    def __init__(self) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
         self.reason: BaseException | None = None
         self.ended = False
         self._task: asyncio.Task[object] | None = None
         self._cancelling = 0
 
     def __enter__(self) -> Self:
-        self._task = asyncio.current_task()
+        self._task = asyncio.current_task(self._loop)
         if self._task is None:
             raise RuntimeError("a client is called from a task")
         self._cancelling = self._task.cancelling()

@@ -51,12 +51,12 @@ class _Body(Payload):
 
     _autoclose = True
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: Request, loop: asyncio.AbstractEventLoop | None) -> None:
         self._value = request.body or b""
         self._headers = _JSON
         self._size = len(self._value)
         self._request = request
-        self._sender = asyncio.current_task()
+        self._sender = asyncio.current_task(loop)
         self._cancelling = 0 if self._sender is None else self._sender.cancelling()
 
     def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
@@ -111,6 +111,7 @@ class HttpSender:
         self._ssl = True if ssl is None else ssl
         self._trust_env = trust_env
         self._session: aiohttp.ClientSession | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._lifetime: Any = None  # the generator that closes the session
         self._forsaken: weakref.finalize[..., HttpSender] | None = None
         self._urls: dict[str, URL] = {}
@@ -135,6 +136,7 @@ class HttpSender:
     async def _open(self) -> aiohttp.ClientSession:
         if self._closed:
             raise NotSent("the HTTP client is closed")
+        self._loop = asyncio.get_running_loop()
         session = self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=self._connections, keepalive_timeout=KEEP_ALIVE, ssl=self._ssl),
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -148,7 +150,7 @@ class HttpSender:
         )
         if self._forsaken is not None:
             self._forsaken.detach()
-        self._forsaken = weakref.finalize(self, _forsake, session, asyncio.get_running_loop())
+        self._forsaken = weakref.finalize(self, _forsake, session, self._loop)
         self._lifetime = _lifetime(session)
         await anext(self._lifetime)
         return session
@@ -172,7 +174,7 @@ class HttpSender:
             return await session.request(
                 request.method,
                 self._url(request.url),
-                data=_Body(request) if with_body else None,
+                data=_Body(request, self._loop) if with_body else None,
                 headers=CIMultiDict(request.headers),
                 allow_redirects=False,
                 proxy=self._proxy,

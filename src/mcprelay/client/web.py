@@ -274,7 +274,7 @@ class Web(Link):
         try:
             request = self._addressed(call, revision, jsonrpc.request(pending.id, call.method, params))
             call.request = request
-            call.scope = scope = Scope()
+            call.scope = scope = Scope(self.loop)
             with scope:
                 return await reading.of(request)
         except asyncio.CancelledError as error:

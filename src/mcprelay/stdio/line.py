@@ -53,6 +53,8 @@ class Splitter:
     def feed(self, chunk: bytes) -> list[Line]:
         """The lines that this chunk completes, in order."""
         lines: list[Line]
+        if not self._size and chunk.find(b"\n") == len(chunk) - 1 and b"\r" not in chunk and 1 < len(chunk) <= self._limit:
+            return [chunk[:-1]]  # one line and nothing else, as most chunks are where one waits for the other
         pieces = chunk.split(b"\n")
         rest = pieces.pop()
         if (self._size and pieces) or len(chunk) > self._limit or b"\r" in chunk:
