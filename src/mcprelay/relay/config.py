@@ -12,6 +12,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from mcprelay.relay.budget import Limits
 from mcprelay.relay.entry import Entry, Problems
@@ -74,6 +75,29 @@ def from_mapping(
     _check_prefixes(config, problems)
     problems.settle()
     return config
+
+
+def from_target(target: Any, *, name: str | None, settings: Mapping[str, Any], limits: Limits) -> Config:
+    """Settings of one server that no file knows.
+
+    Args:
+        target: A URL, a command as a list, or a `Server` of this process.
+        name: What it is called; its host, program or own name if None.
+        settings: The other keys of its table.
+
+    Raises:
+        SettingWrong: Something in it is wrong.
+    """
+    key = "url" if isinstance(target, str) else "command" if isinstance(target, list | tuple) else "target"
+    return from_mapping({name or _called(target): {key: target, **settings}}, limits=limits)
+
+
+def _called(target: Any) -> str:
+    if isinstance(target, str):
+        return urlsplit(target).hostname or "server"
+    if isinstance(target, list | tuple):
+        return str(target[0]).rpartition("/")[2] if target else "server"
+    return str(getattr(target, "name", None) or "server")
 
 
 def _tree(text: str, source: Path) -> dict[str, Any]:

@@ -22,15 +22,14 @@ The sentences hold local words only. What a server wrote is in attributes, and r
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
+import mcprelay
 from mcprelay.errors import ConfigurationError, MCPRelayError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mcprelay.relay.difference import FieldChange
-    from mcprelay.relay.frame import Framed
 
 
 class RelayError(MCPRelayError):
@@ -43,7 +42,7 @@ class RelayError(MCPRelayError):
     """
 
     code: ClassVar[str] = "relay"
-    framed: Framed | None = None
+    framed: mcprelay.relay.Framed | None = None
 
     def __init__(self, message: str, *, server: str | None = None) -> None:
         super().__init__(message)

@@ -83,7 +83,7 @@ class Verdict(Struct, frozen=True, kw_only=True):
         return self.reason is None and not self.asks
 
 
-Human: TypeAlias = "Callable[[Question], bool | Verdict | Awaitable[bool | Verdict]]"
+Human: TypeAlias = Callable[["Question"], bool | Verdict | Awaitable[bool | Verdict]]
 """Asks a person, and gives what they said: a `deny` with their reason, or true or false."""
 
 
@@ -95,7 +95,7 @@ class Ask(Struct, frozen=True, kw_only=True):
     why: str
 
 
-Gate: TypeAlias = "Callable[[Call], Verdict | bool | str | Awaitable[Verdict | bool | str]]"
+Gate: TypeAlias = Callable[[Call], Verdict | bool | str | Awaitable[Verdict | bool | str]]
 """A verdict; or true to allow, false to deny, a text to deny with that reason. Anything else denies."""
 
 

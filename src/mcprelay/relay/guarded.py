@@ -14,17 +14,18 @@ from mcprelay.client.outcome import Refused
 from mcprelay.errors import ConfigurationError
 from mcprelay.relay import audit
 from mcprelay.relay.argument import Unreadable, bound, own, read
+from mcprelay.relay.budget import Ledger
 from mcprelay.relay.errors import DefinitionRefused, RelayError
 from mcprelay.relay.failure import tell
+from mcprelay.relay.frame import Framed, Funnel
 from mcprelay.relay.gate import Call, Gated, admit
+from mcprelay.relay.post import Post
+from mcprelay.relay.selection import Candidate
 from mcprelay.types import ToolResult
 
 if TYPE_CHECKING:
     from mcprelay.client.outcome import Succeeded
-    from mcprelay.relay.budget import Ledger
-    from mcprelay.relay.frame import Framed, Funnel
-    from mcprelay.relay.post import Post, Standing
-    from mcprelay.relay.selection import Candidate
+    from mcprelay.relay.post import Standing
     from mcprelay.relay.station import Station
 
 MAKER: Final = object()

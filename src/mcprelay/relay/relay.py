@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any, Literal, Self
-from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
 from mcprelay.errors import CallFailed, NeedsInput
 from mcprelay.relay import audit, config
+from mcprelay.relay.behalf import Behalf, Token, require_requests, secret
 from mcprelay.relay.budget import Ledger, Limits
 from mcprelay.relay.errors import DefinitionRefused, NotTrusted, RelayError, ServerUnreachable, SettingWrong
 from mcprelay.relay.frame import Filter, Framed, FramedMessage, Funnel, TokenCounter
-from mcprelay.relay.gate import PATIENCE, Gated
+from mcprelay.relay.gate import PATIENCE, Gate, Gated
+from mcprelay.relay.lock import Lock
 from mcprelay.relay.lockfile import LockFile
 from mcprelay.relay.offer import Chosen, offered
 from mcprelay.relay.policy import Trust
@@ -25,19 +27,14 @@ from mcprelay.relay.question import Askers, OnAsked
 from mcprelay.relay.reading import Readings
 from mcprelay.relay.reveal import legible
 from mcprelay.relay.selection import select
-from mcprelay.relay.settings import CacheSettings, Config, Secret, ServerSettings, TokenSource
+from mcprelay.relay.settings import CacheSettings, Config, ServerSettings
 from mcprelay.relay.stations import Shelves, Stations
 from mcprelay.relay.toolset import ToolSet
 
 if TYPE_CHECKING:
-    import os
     from types import TracebackType
 
-    from mcprelay.relay.gate import Gate
     from mcprelay.relay.listed import Listed
-    from mcprelay.relay.lock import Lock
-
-Token = str | Secret | TokenSource
 
 
 class Relay:
@@ -91,9 +88,7 @@ class Relay:
         self._counter = tokens
         self._local = tuple(local)
         self._readings = Readings()
-        self._tokens: dict[str, Secret | TokenSource] | None = None
-        self._one: Secret | TokenSource | None = None
-        self._principal: Any = None
+        self._behalf = Behalf()
         askers = Askers(self._funnel, elicit=on_elicit, sample=on_sample)
         shelves = Shelves(self._config.cache, clock=clock)
         self._stations = Stations(shelves, askers=askers, connections=connections)
@@ -156,7 +151,7 @@ class Relay:
             token: The bearer token, or a function that gives one for each call.
             principal: For whom calls are made, for gates and the audit record.
         """
-        return self._view(one=_secret(token), principal=principal)
+        return self._for(Behalf(one=secret(token), principal=principal))
 
     def with_tokens(self, tokens: Mapping[str, Token], *, principal: Any = None) -> Self:
         """The same relay for one user's tokens: it serves the servers named here, and no others.
@@ -164,14 +159,14 @@ class Relay:
         Raises:
             SettingWrong: There is no such server, or it takes no token.
         """
-        given = {name: _secret(token) for name, token in tokens.items()}
+        given = {name: secret(token) for name, token in tokens.items()}
         for name in given:
-            _takes_token(self._config.server(name))
-        return self._view(tokens=given, principal=principal)
+            require_requests(self._config.server(name))
+        return self._for(Behalf(each=given, principal=principal))
 
     def acting_for(self, principal: Any) -> Self:
         """The same relay with calls made for somebody, whom gates and the audit record see."""
-        return self._view(one=self._one, tokens=self._tokens, principal=principal)
+        return self._for(replace(self._behalf, principal=principal))
 
     def server(self, target: Any, *, name: str | None = None, **settings: Any) -> Self:
         """A relay of one server that no file knows. It is refused like any other without `allow`.
@@ -184,22 +179,14 @@ class Relay:
         Raises:
             SettingWrong: A setting is wrong.
         """
-        key = "url" if isinstance(target, str) else "command" if isinstance(target, list | tuple) else "target"
-        called = name or _called(target)
-        made = config.from_mapping({called: {key: target, **settings}}, limits=self._config.limits)
-        view = self._view(one=self._one, principal=self._principal)
+        made = config.from_target(target, name=name, settings=settings, limits=self._config.limits)
+        view = self._for(replace(self._behalf, each=None))
         view.__dict__.update(_config=replace(made, cache=self._config.cache))
         return view
 
-    def _view(
-        self,
-        *,
-        one: Secret | TokenSource | None = None,
-        tokens: dict[str, Secret | TokenSource] | None = None,
-        principal: Any = None,
-    ) -> Self:
+    def _for(self, behalf: Behalf) -> Self:
         view = copy(self)
-        view.__dict__.update(_one=one, _tokens=tokens, _principal=principal)
+        view.__dict__.update(_behalf=behalf)
         return view
 
     # --- tools
@@ -352,13 +339,17 @@ class Relay:
         for one in framed:
             verdict = one.withheld or ("failed" if one.failed else "shown")
             audit.record(
-                event, server=post.settings.name, tool=name, verdict=verdict, principal=self._principal, size=one.size
+                event,
+                server=post.settings.name,
+                tool=name,
+                verdict=verdict,
+                principal=self._behalf.principal,
+                size=one.size,
             )
 
     def _server(self, name: str, inline: Mapping[str, Any] | None = None) -> ServerSettings:
         """The settings of a server that this relay may ask."""
-        if self._tokens is not None and name not in self._tokens:
-            raise SettingWrong(f"with_tokens has no token for {name!r}, so it is not asked", server=name)
+        self._behalf.require_server(name)
         if inline is None:
             return self._config.server(name)
         return config.from_mapping({name: inline}, limits=self._config.limits, source="inline settings").server(name)
@@ -367,7 +358,7 @@ class Relay:
         """The servers that are meant, each once."""
         meant: dict[str, Mapping[str, Any] | None] = {}
         last: str | None = None
-        for name in names or tuple(self._config.servers if self._tokens is None else self._tokens):
+        for name in names or self._behalf.served(self._config.servers):
             if isinstance(name, str):
                 meant.setdefault(name, None)
                 last = name
@@ -378,23 +369,16 @@ class Relay:
         found = [self._server(name, inline) for name, inline in meant.items()]
         if not found and not names:
             raise SettingWrong(f"{self._config.source}: there is no server at all; name one in [servers]")
-        if self._one is not None and len(found) > 1:
-            raise SettingWrong(
-                f"with_token serves exactly one server a call, and not {len(found)}, because a token is meant for one;"
-                " name it in tools(…), or give each its own with with_tokens({…})"
-            )
+        self._behalf.require_count(len(found))
         return found
 
     def _post(self, settings: ServerSettings) -> Post:
-        token = self._one if self._tokens is None else self._tokens[settings.name]
-        if token is not None:
-            _takes_token(settings)
         return Post(
             settings,
             stations=self._stations,
             lock=self._lock,
-            token=token,
-            principal=self._principal,
+            token=self._behalf.token(settings),
+            principal=self._behalf.principal,
             funnels=self._charged,
         )
 
@@ -409,30 +393,3 @@ def _gated(gate: Gate | None, timeout: Any) -> Gated | None:
     if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not timeout >= 0:
         raise SettingWrong(f"gate_timeout is a number of seconds, and not {timeout!r}")
     return None if gate is None else Gated(gate, timeout)
-
-
-def _secret(token: Token) -> Secret | TokenSource:
-    if isinstance(token, str):
-        if not token:
-            raise SettingWrong("the token is empty")
-        return Secret(token)
-    if not isinstance(token, Secret) and not callable(token):
-        raise SettingWrong(f"a token is a text, or a function that gives one, and no {type(token).__name__}")
-    return token
-
-
-def _takes_token(server: ServerSettings) -> None:
-    if server.url is None:
-        raise SettingWrong(
-            f"the server {server.name!r} takes no token, because it has no requests to carry it; nothing was started",
-            server=server.name,
-        )
-
-
-def _called(target: Any) -> str:
-    """What a server that no file knows is called."""
-    if isinstance(target, str):
-        return urlsplit(target).hostname or "server"
-    if isinstance(target, list | tuple):
-        return str(target[0]).rpartition("/")[2] if target else "server"
-    return str(getattr(target, "name", None) or "server")

@@ -40,7 +40,7 @@ class Secret:
         return hash((Secret, self.value))
 
 
-TokenSource: TypeAlias = Callable[[], "str | Awaitable[str]"]
+TokenSource: TypeAlias = Callable[[], str | Awaitable[str]]
 """Gives the token of each call."""
 
 
