@@ -41,10 +41,10 @@ async def chosen(tools, settings, readings=None):
 
 
 async def test_a_tool_whose_patterns_take_too_much_is_excluded_by_the_name_of_the_limit():
-    made = await chosen([wide(1, patterns=200), wide(2)], far(schema_pattern_bytes=2_000_000))
+    made = await chosen([wide(1, patterns=200), wide(2)], far(schema_pattern_bytes=4_000_000))
     assert [one.definition.name for one in made.candidates] == ["t2"]
     (left,) = made.excluded
-    assert left.reason == "its input schema is over a limit: schema_pattern_bytes=2000000"
+    assert left.reason == "its input schema is over a limit: schema_pattern_bytes=4000000"
 
 
 async def test_what_all_tools_of_a_list_take_is_bounded():
@@ -102,7 +102,7 @@ async def test_whoever_waits_for_the_tools_may_stop_waiting(monkeypatch):
 def test_what_is_kept_is_bounded_by_what_it_takes():
     readings = Readings()
     for number in range(200):
-        readings.of(readings.define(json.dumps(wide(number, patterns=40)).encode()), limits=Limits())
+        readings.of(readings.define(json.dumps(wide(number, patterns=20)).encode()), limits=Limits())
     kept = [one for one, _ in readings._known._values.values()]
     assert 10 < len(kept) < 100
     assert sum(one.memory for one in kept) < 80_000_000

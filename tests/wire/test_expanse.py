@@ -10,9 +10,10 @@ from mcprelay.wire.change import MOST, Changes, inside
 from mcprelay.wire.dialect import RULES, gemini, openai_strict, plain
 from mcprelay.wire.pattern import Loosened
 from mcprelay.wire.reference import Document, SchemaRefused
-from mcprelay.wire.restore import Nulls, member_names, without_fill
-from mcprelay.wire.schema import Validator
+from mcprelay.wire.restore import Nulls, member_names, without_fill, without_names
+from mcprelay.wire.schema import DEFAULT_LIMITS, Validator
 
+WORK = DEFAULT_LIMITS.schema_work
 FORMS = [plain, openai_strict, gemini]
 
 
@@ -50,8 +51,8 @@ def test_many_ways_to_one_definition_are_walked_once(form, schema, looked):
 
 
 def test_arguments_come_back_through_many_ways(looked):
-    assert without_fill({"e": None}, json.loads(json.dumps(doubled(60)))) == {}
-    assert without_fill({"e": "x"}, json.loads(json.dumps(doubled(60)))) == {"e": "x"}
+    assert without_fill({"e": None}, json.loads(json.dumps(doubled(60))), work=WORK) == {}
+    assert without_fill({"e": "x"}, json.loads(json.dumps(doubled(60))), work=WORK) == {"e": "x"}
 
 
 def test_nulls_are_decided_through_every_kind_of_neighbor():
@@ -76,7 +77,7 @@ def test_nulls_are_decided_through_every_kind_of_neighbor():
 
 def test_arguments_are_held_against_so_many_schemas_at_most():
     wide = {"type": "object", "anyOf": [{"properties": {f"p{i}": {"type": "string"}}} for i in range(400)]}
-    back = without_fill({f"p{i}": None for i in range(400)}, wide)
+    back = without_fill({f"p{i}": None for i in range(400)}, wide, work=WORK)
     assert len(back) == 400 - restore._WIDEST + 1  # what is not looked at any more stays as it is
 
 
@@ -99,6 +100,34 @@ def test_names_of_members_are_worked_out_once_for_all_items():
     schema = {"type": "object", "properties": {"all": {"type": "array", "items": item}}}
     items = [{"a_b": str(i), "c": ""} for i in range(3)]
     assert gemini(schema).restore({"all": items}) == {"all": [{"a b": str(i), "c": ""} for i in range(3)]}
+
+
+ALTERNATIVES = [{"properties": {f"m{i}": {"type": "string"}, f"é{i}": {"$ref": "#"}}} for i in range(200)]
+
+
+def test_what_describes_the_items_of_a_list_is_found_out_once(looked):
+    schema = {"properties": {"all": {"type": "array", "items": {"anyOf": ALTERNATIVES}}}}
+    items = [{"m7": None, "é7": "x"} for _ in range(20_000)]
+    assert without_fill({"all": items}, schema, work=WORK) == {"all": [{"é7": "x"}] * 20_000}
+    assert looked["all"] < 1_000
+
+
+def test_what_schemas_make_of_a_value_is_counted_and_the_rest_of_it_stays_as_it_is():
+    # given a schema of which each member leads to all others
+    schema = {"type": "object", "anyOf": ALTERNATIVES, "properties": {"all": {"items": {"$ref": "#"}}}}
+    items = [{f"é{i % 200}": {f"m{i % 199}": None}} for i in range(20_000)]
+    # when the work suffices for some of it
+    (back,) = without_fill({"all": items}, schema, work=WORK).values()
+    # then the first nulls are dropped, and the last ones are not
+    assert back[:3] == [{f"é{i}": {}} for i in range(3)]
+    assert back[-3:] == items[-3:]
+
+
+def test_names_that_there_is_no_work_left_for_stay_as_they_are():
+    schema = {"properties": {"é": {"type": "string"}}, "allOf": [{"properties": {"ü": {"type": "string"}}}]}
+    shown = {"_": "a"}
+    assert without_names(shown, schema, RULES["gemini"], work=WORK) == {"é": "a"}
+    assert without_names(shown, schema, RULES["gemini"], work=1) == shown
 
 
 def test_references_that_stay_copy_each_schema_once():

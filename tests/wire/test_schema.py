@@ -13,9 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcprelay.wire import schema as schema_module
+from mcprelay.wire.automaton import girth
 from mcprelay.wire.dialect import gemini, openai_strict, plain
+from mcprelay.wire.pattern import LARGEST
 from mcprelay.wire.reference import REFERENCES
-from mcprelay.wire.schema import SchemaLimits, SchemaRefused, Validator, inspect, weigh, well_formed
+from mcprelay.wire.schema import DEFAULT_LIMITS, SchemaLimits, SchemaRefused, Validator, inspect, weigh, well_formed
 
 SEARCH = {
     "type": "object",
@@ -524,3 +526,105 @@ def test_what_was_meant_is_looked_for_only_where_it_is_told(monkeypatch):
     monkeypatch.setattr("mcprelay.wire.violation.closest", lambda word, known: looked.append(word))
     found = Validator(SEARCH, limits=SchemaLimits(errors=3)).check({f"q{i}": 1 for i in range(500)} | {"q": ""})
     assert len(found) == len(looked) == 3
+
+
+ORDINARY = [
+    r"^\d{4}-\d{2}-\d{2}$",
+    r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$",
+    r"^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$",
+    r"^[^@\s]+@[^@\s]+\.[^@\s]+$",
+    r"^[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,}$",
+    r"^[a-z]{1,64}$",
+    r"[a-z]{1,64}",
+    r"^.{1,50}$",
+    r"^.{1,2000}$",
+    r"^[\s\S]{1,2000}$",
+    r"^[A-Za-z0-9_-]{1,256}$",
+    r"[A-Za-z0-9_-]{1,2000}",
+    r"^[a-zA-Z0-9 .,'-]{1,2000}$",
+    r"^[a-z][a-z0-9_]*$",
+    r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$",
+    r"\S",
+    r"^\s*\S.*$",
+    r"^https?://",
+    r"^https?://[^/]+/.*$",
+    r"^(?:[a-z0-9-]{1,63}\.)+[a-z]{2,63}$",
+    r"^[\p{L}\p{N} .'-]{1,100}$",
+    r"^\p{L}+$",
+    r"^(GET|POST|PUT|DELETE|PATCH)$",
+    r"(?i)^(true|false|yes|no)$",
+    r"^arn:aws:[a-z0-9-]+:[a-z0-9-]*:\d{12}:[\w+=/,.@-]{1,512}$",
+    r"^(?=.*\d).{8,}$",
+    r"^#?([0-9a-fA-F]{3}|[0-9a-fA-F]{6})$",
+    r"^\+?[1-9]\d{1,14}$",
+    r"\.(jpg|jpeg|png|gif|webp|svg)$",
+    r"^(25[0-5]|2[0-4]\d|1?\d?\d)(\.(25[0-5]|2[0-4]\d|1?\d?\d)){3}$",
+    r"^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-[0-9a-zA-Z-]+(?:\.[0-9a-zA-Z-]+)*)?$",
+    r"^v\d+(\.\d+)*$",
+    r"[\u0009\u000A\u000D\u0020-\u00FF]{1,1024}",
+]
+
+
+def is_over(violations):
+    return any("schema_work=" in violation.message for violation in violations)
+
+
+@pytest.mark.parametrize("pattern", ORDINARY)
+def test_an_ordinary_pattern_runs_on_ordinary_arguments(pattern):
+    # given a tool with ten such parameters and a list
+    text = {"type": "string", "pattern": pattern}
+    members = {f"p{number}": text for number in range(10)}
+    validator = Validator({"properties": {**members, "list": {"items": text}}})
+    # then one text of 10,000 characters is looked at, and so are 2,000 of 20
+    assert not is_over(validator.check({"p0": "ab12-" * 2_000}))
+    assert not is_over(validator.check({"list": ["ab12-" * 4] * 2_000}))
+    assert not is_over(validator.check({f"p{number}": "x" * 100 for number in range(10)}))
+
+
+HOSTILE = [
+    "[ab]*a[ab]{@}c",
+    "^[ab]*a[ab]{@}c",
+    "^(?:[ab]*a[ab]{@}c|[ab]*b[ab]{@}d)$",
+    "(?:a|b)*a(?:a|b){@}c",
+    "a(?:[ab]b?){@}c",
+    "^(?:a?b?){@}c",
+    "(?:a+b+){@}c",
+    "(?m)^[ab]{@}c",
+    "(?i)[abk]*a[abk]{@}c",
+    "^[^a]*a?[ab]{@}$",
+]
+
+
+@pytest.mark.parametrize("copies", [30, 90, 300])
+@pytest.mark.parametrize("pattern", HOSTILE)
+def test_patterns_made_to_be_slow_do_not_run_on_long_texts(pattern, copies):
+    # given as many of them as the other limits let pass
+    one = girth(pattern.replace("@", str(copies)), most=LARGEST)
+    number = min(256, DEFAULT_LIMITS.schema_pattern_bytes // (one + 1_000))
+    every = [{"pattern": pattern.replace("@", str(copies + at % 2))} for at in range(number)]
+    # then neither a long text nor many short ones are worth a second, and the answer names the limit
+    assert is_over(Validator({"allOf": every}).check("ab" * 5_000))
+    assert is_over(Validator({"items": {"allOf": every}}).check(["ab" * 50] * 100))
+
+
+@pytest.mark.parametrize("keyword", ["patternProperties", "propertyNames", "recursive", "nested"])
+def test_patterns_on_names_and_in_recursion_count_in_the_same_way(keyword):
+    slow = [f"[ab]*a[ab]{{{copies}}}c" for copies in range(100, 130)]
+    every = {"allOf": [{"pattern": one} for one in slow]}
+    schema, value = {
+        "patternProperties": ({"patternProperties": dict.fromkeys(slow, True)}, {"ab" * 5_000: 1}),
+        "propertyNames": ({"propertyNames": every}, {"ab" * 5_000: 1}),
+        "recursive": ({**every, "items": {"$ref": "#"}}, ["ab" * 5_000]),
+        "nested": ({"items": {"patternProperties": {one: {"$ref": "#"} for one in slow}}}, [{"ab" * 5_000: []}]),
+    }[keyword]
+    assert is_over(Validator(schema).check(value))
+
+
+def test_what_cannot_run_is_not_counted_as_if_it_ran():
+    # given patterns of which it is known only once they are compiled that they are not run
+    every = {"allOf": [{"pattern": f"^(?=.{{1,{number}}}[a-z]*$)[a-z]*[a-z]{{999}}"} for number in range(20)]}
+    validator = Validator({**every, "maxLength": 9})
+    # then the rest of the schema is checked on texts of any length
+    assert not is_over(validator.check("a" * 50_000))
+    assert validator.accepts("a" * 9)
+    assert len(validator.changes) == 20

@@ -4,27 +4,34 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mcprelay.wire.automaton import strain
+from mcprelay.wire.pattern import LARGEST, Toll
 from mcprelay.wire.reference import Document
 from mcprelay.wire.workload import appraise, count, weight
 
 LEAF = {"type": "string"}
 
 
+def counted(schema, value, *, pairs):
+    document = Document(schema)
+    return count(document, value, pairs=pairs, tolls=appraise(document).tolls)
+
+
 def test_a_boolean_schema_is_one_step():
     assert appraise(Document(True)).steps == 1
-    assert count(Document(False), {"a": 1}, pairs=10).steps == 1
+    assert counted(False, {"a": 1}, pairs=10).steps == 1
 
 
 def test_every_way_to_a_schema_counts():
     schema = {"allOf": [{"$ref": "#/$defs/a"}, {"$ref": "#/$defs/a"}], "$defs": {"a": {"not": LEAF}}}
     assert appraise(Document(schema)).steps == 1 + 2 + 2 + 2
-    assert count(Document(schema), "x", pairs=100).steps == 7
+    assert counted(schema, "x", pairs=100).steps == 7
 
 
 def test_what_watches_the_schemas_beside_it_counts_them_again():
     schema = {"allOf": [LEAF], "unevaluatedProperties": LEAF}
     assert appraise(Document(schema)).steps == 1 + 3 + 1
-    assert count(Document(schema), {}, pairs=100).steps == 1 + 3
+    assert counted(schema, {}, pairs=100).steps == 1 + 3
 
 
 def test_what_a_compiler_unfolds_is_counted_with_every_reference_followed():
@@ -35,27 +42,26 @@ def test_what_a_compiler_unfolds_is_counted_with_every_reference_followed():
 
 def test_recursion_makes_the_work_depend_on_the_value():
     schema = {"pattern": "^a", "items": {"$ref": "#"}}
-    load = appraise(Document(schema))
-    assert (load.steps, load.patterns) == (None, 1)
-    assert count(Document(schema), [[[]]], pairs=100).steps == 5
+    assert appraise(Document(schema)).steps is None
+    assert counted(schema, [[[]]], pairs=100).steps == 5
 
 
 def test_the_depth_of_pairs_is_counted():
     schema = {"allOf": [{"items": {"$ref": "#"}}]}
-    assert count(Document(schema), [[]], pairs=100).chain == 5
+    assert counted(schema, [[]], pairs=100).chain == 5
 
 
 def test_counting_stops_at_its_own_bound():
     schema = {"items": {"$ref": "#"}}
-    assert count(Document(schema), [[0], [1], [2], [3]], pairs=8) is None
-    assert count(Document(schema), [0, 1, 2, 3], pairs=3) is None
+    assert counted(schema, [[0], [1], [2], [3]], pairs=8) is None
+    assert counted(schema, [0, 1, 2, 3], pairs=3) is None
 
 
 def test_a_value_that_contains_itself_is_more_than_can_be_counted():
     value = []
     value.append(value)
-    assert count(Document({"items": {"$ref": "#"}}), value, pairs=1_000) is None
-    assert count(Document({"items": {"$ref": "#"}}), value, pairs=1) is None
+    assert counted({"items": {"$ref": "#"}}, value, pairs=1_000) is None
+    assert counted({"items": {"$ref": "#"}}, value, pairs=1) is None
 
 
 def test_long_lists_inside_a_schema_weigh():
@@ -63,11 +69,32 @@ def test_long_lists_inside_a_schema_weigh():
     assert weight({"enum": "no list"}) == 1
 
 
-def test_a_pattern_weighs_with_the_text_that_it_runs_on():
+def test_a_pattern_weighs_with_the_texts_that_it_runs_on():
+    # given patterns on values and on names
     schema = {"pattern": "^a", "patternProperties": {"^b": {}, "^c": {}}}
-    assert appraise(Document(schema)).patterns == 3
-    assert count(Document(schema), "a" * 640, pairs=10).steps == 1 + 30
-    assert appraise(Document({"patternProperties": 5})).patterns == 0
+    own, named = strain("^a", most=LARGEST), strain("^b", most=LARGEST)
+    # then each value counts with all of them where nothing is known of it
+    toll = appraise(Document(schema)).toll
+    assert toll == Toll(patterns=3, strain=own + 2 * named)
+    assert toll.steps(texts=2, chars=640) == 6 + 10 * (own + 2 * named)
+    # and a value at hand with those that run on it
+    assert counted(schema, "a" * 640, pairs=10).steps == 1 + 1 + 10 * own
+    assert counted(schema, {"b" * 320: 1, "c" * 320: 2}, pairs=10).steps == 1 + 4 + 10 * 2 * named + 2 + 2
+    assert counted(schema, [1], pairs=10).steps == 1
+    assert appraise(Document({"patternProperties": 5})).toll == appraise(Document({"pattern": 5})).toll == Toll()
+
+
+def test_a_pattern_weighs_with_the_names_that_a_schema_for_names_has_it_for():
+    schema = {"propertyNames": {"pattern": "^a"}, "items": {"$ref": "#"}}
+    one = counted(schema, {"a" * 640: 1}, pairs=10).steps - counted({"propertyNames": LEAF}, {"a": 1}, pairs=10).steps
+    assert one == 1 + 10 * strain("^a", most=LARGEST)
+
+
+def test_a_pattern_that_is_not_run_weighs_nothing():
+    schema = {"pattern": "^a", "allOf": [{"pattern": "^b"}]}
+    both, one = appraise(Document(schema)), appraise(Document(schema), without=frozenset(["^b"]))
+    assert (both.toll.patterns, one.toll.patterns) == (2, 1)
+    assert appraise(Document(schema), without=frozenset(["^a", "^b"])).toll == Toll()
 
 
 @pytest.mark.parametrize(
@@ -76,7 +103,7 @@ def test_a_pattern_weighs_with_the_text_that_it_runs_on():
         ({"properties": {"a": LEAF, "b": LEAF}}, {"a": 1, "c": 2}, 2),
         ({"properties": {"a": True}, "additionalProperties": LEAF}, {"a": 1, "c": 2}, 2),
         ({"properties": 5, "additionalProperties": LEAF}, {"a": 1, "c": 2}, 3),
-        ({"patternProperties": {"^a": LEAF}}, {"a": 1, "c": 2}, 3),
+        ({"patternProperties": {"^a": LEAF}}, {"a": 1, "c": 2}, 5),
         ({"propertyNames": LEAF}, {"a": 1, "c": 2}, 3),
         ({"prefixItems": [LEAF, LEAF]}, [1], 2),
         ({"items": LEAF}, [1, 2], 3),
@@ -89,12 +116,12 @@ def test_a_pattern_weighs_with_the_text_that_it_runs_on():
     ],
 )
 def test_a_schema_counts_for_the_parts_it_applies_to(schema, value, steps):
-    assert count(Document(schema), value, pairs=100).steps == steps
+    assert counted(schema, value, pairs=100).steps == steps
 
 
 @settings(deadline=None)
 @given(st.integers(1, 12))
 def test_the_bound_for_any_value_is_no_less_than_the_count_for_one(levels):
     shelf = {f"d{i}": {"anyOf": [{"$ref": f"#/$defs/d{i + 1}"}, {"$ref": f"#/$defs/d{i + 1}"}]} for i in range(levels)}
-    document = Document({"$ref": "#/$defs/d0", "$defs": {**shelf, f"d{levels}": LEAF}})
-    assert appraise(document).steps >= count(document, 1, pairs=10_000).steps >= 2**levels
+    schema = {"$ref": "#/$defs/d0", "$defs": {**shelf, f"d{levels}": LEAF}}
+    assert appraise(Document(schema)).steps >= counted(schema, 1, pairs=10_000).steps >= 2**levels

@@ -55,7 +55,7 @@ def plain(schema: Node, *, members: MemberRule = "any", limits: SchemaLimits = D
     if members == "any":
         return Rewritten(made, changes.told, dict)
     renamed = _renamed(made, rule, "#", changes)
-    return Rewritten(renamed, changes.told, lambda arguments: without_names(arguments, schema, rule))
+    return Rewritten(renamed, changes.told, lambda given: without_names(given, schema, rule, work=limits.schema_work))
 
 
 def openai_strict(schema: Node, *, limits: SchemaLimits = DEFAULT_LIMITS) -> Rewritten | None:
@@ -72,7 +72,7 @@ def openai_strict(schema: Node, *, limits: SchemaLimits = DEFAULT_LIMITS) -> Rew
         strict = Strict(changes).root(made)
     except Lost:
         return None
-    return Rewritten(strict, changes.told, lambda arguments: without_fill(arguments, schema))
+    return Rewritten(strict, changes.told, lambda given: without_fill(given, schema, work=limits.schema_work))
 
 
 def gemini(schema: Node, *, limits: SchemaLimits = DEFAULT_LIMITS) -> Rewritten:
@@ -84,7 +84,7 @@ def gemini(schema: Node, *, limits: SchemaLimits = DEFAULT_LIMITS) -> Rewritten:
     made, changes = _prepared(schema, limits)
     rule = RULES["gemini"]
     made = reduced(_renamed(made, rule, "#", changes), "#", changes)
-    return Rewritten(made, changes.told, lambda arguments: without_names(arguments, schema, rule))
+    return Rewritten(made, changes.told, lambda given: without_names(given, schema, rule, work=limits.schema_work))
 
 
 def _prepared(schema: Node, limits: SchemaLimits) -> tuple[Node, Changes]:

@@ -7,18 +7,38 @@ everything that it accepted before, and whoever owns it still checks the rest.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from mcprelay.wire.automaton import girth
+from msgspec import Struct
+
+from mcprelay.wire.automaton import girth, strain
 from mcprelay.wire.change import Changes
 from mcprelay.wire.reference import REFERENCES, Node, Schema, mapped, subschemas
 
 PATTERN_BYTES = 1 << 17
 """Bound on what one compiled pattern may take, and on what running it may take beside that."""
+LARGEST = 2 * PATTERN_BYTES
+"""What a pattern and the states it was in are estimated at, at most: the engine takes nothing much larger."""
 _STRICT = ("unevaluatedProperties", "unevaluatedItems")
 """Keywords that forbid what no other keyword looked at: they tighten when another one is loosened."""
 _UNSURE = frozenset((*REFERENCES, *_STRICT))
+
+
+class Toll(Struct, frozen=True):
+    """What regular expressions take where they are run.
+
+    Attributes:
+        patterns: How many there are.
+        strain: Steps that they take for each 64 characters.
+    """
+
+    patterns: int = 0
+    strain: int = 0
+
+    def steps(self, *, texts: int, chars: int) -> int:
+        """The steps they take on so many texts that have so many characters together."""
+        return self.patterns * texts + self.strain * chars // 64
 
 
 def engine() -> Any:
@@ -42,9 +62,27 @@ def patterns(root: Schema) -> Iterator[str]:
             waiting.extend(inner for _, _, inner in subschemas(node))
 
 
-def expense(root: Schema) -> int:
-    """Bytes that the regular expressions of a schema take once they are compiled, about."""
-    return sum(girth(pattern, most=2 * PATTERN_BYTES) for pattern in patterns(root))
+def expense(root: Schema, *, most: int) -> int:
+    """Bytes that the regular expressions of a schema take once they have run, about; once over `most`, no more."""
+    size = 0
+    for pattern in patterns(root):
+        size += girth(pattern, most=LARGEST)
+        if size > most:
+            break
+    return size
+
+
+def charges(node: Node, *, without: frozenset[str] = frozenset()) -> tuple[Toll, Toll]:
+    """What a schema's own patterns take on a text, and on the name of a member; those `without` are not run."""
+    pattern, named = node.get("pattern"), node.get("patternProperties")
+    own = [pattern] if isinstance(pattern, str) else []
+    names = named if isinstance(named, dict) else ()
+    return _toll(own, without), _toll(names, without)
+
+
+def _toll(listed: Iterable[str], without: frozenset[str]) -> Toll:
+    steps = [strain(pattern, most=LARGEST) for pattern in listed if pattern not in without]
+    return Toll(patterns=len(steps), strain=sum(steps))
 
 
 def plainly(node: Schema, where: str = "") -> Any:

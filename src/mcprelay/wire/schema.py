@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from itertools import islice
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -27,6 +27,10 @@ _ITEMIZED = 5_000
 """Steps up to which errors are told one by one: each costs some 25 µs, in places where a mere no costs nanoseconds."""
 
 
+_State: TypeAlias = tuple[tuple[str, ...], Any]
+"""What of a schema is not checked, and the rest of it compiled."""
+
+
 class SchemaLimits(Struct, frozen=True, kw_only=True):
     """Bounds on somebody else's schema, and on the work of checking a value against it.
 
@@ -35,8 +39,8 @@ class SchemaLimits(Struct, frozen=True, kw_only=True):
         schema_nodes: JSON values inside the schema, itself included.
         schema_depth: Nesting of the schema.
         schema_patterns: Regular expressions inside the schema.
-        schema_pattern_bytes: What they take once they are compiled, as estimated from their texts.
-        schema_work: Steps for one value; a step takes some ten nanoseconds.
+        schema_pattern_bytes: What they take once they have run, as estimated from their texts.
+        schema_work: Steps for one value; a step takes some ten nanoseconds, and a hundred where patterns are run.
         value_depth: Nesting of a value that is checked.
         errors: Violations that are told for one value.
     """
@@ -61,7 +65,7 @@ class Weight(Struct, frozen=True, kw_only=True):
         nodes: Values inside it, itself included.
         chars: Characters of its strings.
         depth: Nesting.
-        patterns: Where it is a schema, bytes that its regular expressions take once they are compiled, about.
+        patterns: Where it is a schema, bytes that its regular expressions take once they have run, about.
     """
 
     nodes: int
@@ -104,17 +108,19 @@ class Validator:
         self._values = values
         self._document, self._load, self.weight = _appraised(schema, limits)
         self._steps({})  # what even this value is too much for can never be checked
-        self._state = None if self.weight.patterns and _has_form(schema) else _compiled(schema)
+        self._state: _State | None = None
+        if not self.weight.patterns or not _has_form(schema):
+            self._state = self._compiled()
 
     @property
     def changes(self) -> tuple[str, ...]:
         """What of the schema is not checked here, each with its place. Words of the schema: untrusted."""
         return self._ready()[0]
 
-    def _ready(self) -> tuple[tuple[str, ...], Any]:
+    def _ready(self) -> _State:
         if self._state is None:
             try:
-                self._state = _compiled(self._document.root)
+                self._state = self._compiled()
             except SchemaRefused:  # it has the form of a schema, and not without the patterns that cannot run
                 self._state = (
                     ("#: no value is taken, because the schema cannot be compiled here",),
@@ -122,26 +128,35 @@ class Validator:
                 )
         return self._state
 
+    def _compiled(self) -> _State:
+        """As the function of this name. What patterns would take that are not run is not counted any more."""
+        changes, built, unfit = _compiled(self._document.root)
+        if unfit:
+            self._load = appraise(self._document, without=unfit)
+        return changes, built
+
     def accepts(self, value: Any) -> bool:
         """Whether the value fits; false also where finding out would take more work than allowed. Never raises."""
+        _, built = self._ready()
         try:
             self._steps(value)
         except SchemaRefused:
             return False
-        return bool(self._ready()[1].is_valid(value))
+        return bool(built.is_valid(value))
 
     def check(self, value: Any) -> list[Violation]:
         """What is wrong with a value, at most `limits.errors` entries; empty when it fits. Never raises."""
+        _, built = self._ready()
         try:
             steps = self._steps(value)
         except SchemaRefused as refused:
             return [Violation(path="", expected="a JSON value within the limits", message=refused.reason)]
-        if self._ready()[1].is_valid(value):
+        if built.is_valid(value):
             return []
         if steps > _ITEMIZED:
             text = "the value does not fit the schema, which is too involved to say where"
             return [Violation(path="", expected="a value that fits the schema", message=text)]
-        errors = self._ready()[1].iter_errors(value)
+        errors = built.iter_errors(value)
         return violations(errors, self._document, most=self._limits.errors, shown=self._values == "shown")
 
     def _steps(self, value: Any) -> int:
@@ -154,10 +169,10 @@ class Validator:
         weight = weigh(value, depth=self._depth)
         load = self._load
         if load.steps is not None:
-            steps = load.steps * weight.nodes + load.patterns * (weight.nodes + weight.chars // 64)
+            steps = load.steps * weight.nodes + load.toll.steps(texts=weight.nodes, chars=weight.chars)
             if steps <= most:
                 return steps
-        counted = count(self._document, value, pairs=most // 20)
+        counted = count(self._document, value, pairs=most // 20, tolls=load.tolls)
         if counted is None or counted.steps > most or counted.chain > MAX_CHAIN:
             reason = f"checking the value takes more work than schema_work={most} allows"
             raise SchemaRefused(reason, limit="schema_work")
@@ -181,10 +196,9 @@ def inspect(schema: Schema, *, limits: SchemaLimits = DEFAULT_LIMITS) -> Weight:
     number = sum(1 for _ in islice(patterns(schema), limits.schema_patterns + 1))
     if number > limits.schema_patterns:
         raise _over("schema_patterns", limits.schema_patterns, "the schema has more regular expressions")
-    size = expense(schema) if number else 0
+    size = expense(schema, most=limits.schema_pattern_bytes) if number else 0
     if size > limits.schema_pattern_bytes:
-        what = f"the schema's regular expressions take some {size} bytes"
-        raise _over("schema_pattern_bytes", limits.schema_pattern_bytes, what)
+        raise _over("schema_pattern_bytes", limits.schema_pattern_bytes, "the schema's regular expressions take more")
     return replace(weight, patterns=size)
 
 
@@ -289,21 +303,21 @@ def _has_form(schema: Schema) -> bool:
     return True
 
 
-def _compiled(schema: Schema) -> tuple[tuple[str, ...], Any]:
-    """The compiled schema, without the patterns that cannot run here; and what that changes.
+def _compiled(schema: Schema) -> tuple[tuple[str, ...], Any, frozenset[str]]:
+    """The compiled schema, without the patterns that cannot run here; before it what that changes, behind it these.
 
     Raises:
         SchemaRefused: It is no valid schema.
     """
     try:
-        return (), _built(schema)
+        return (), _built(schema), frozenset()
     except ValueError as error:
         unfit = frozenset(pattern for pattern in set(patterns(schema)) if not runnable(pattern))
         if not unfit:
             raise SchemaRefused(f"not a valid schema: {_first_line(error)}") from None
     loosened = Loosened(schema, without=unfit)
     try:
-        return loosened.changes, _built(loosened.schema)
+        return loosened.changes, _built(loosened.schema), unfit
     except ValueError as error:
         raise SchemaRefused(f"not a valid schema: {_first_line(error)}") from None
 

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
+from mcprelay.wire.pattern import Toll, charges
 from mcprelay.wire.reference import SAME_PLACE, SHELVES, Document, Node, SchemaRefused, subschemas
 
 AGAIN = 3
@@ -27,6 +28,9 @@ MOST = 10**15
 _BULKY = ("enum", "required", "dependentRequired", "properties", "patternProperties")
 _AGAIN_KEYWORDS = frozenset(("unevaluatedProperties", "unevaluatedItems"))
 
+_PATTERNS = frozenset(("pattern", "patternProperties"))
+
+Tolls: TypeAlias = dict[int, tuple[Toll, Toll]]
 _Graph: TypeAlias = dict[int, tuple[Node, list[tuple[bool, Node]]]]
 _Pair: TypeAlias = tuple[int, int]
 _Inner: TypeAlias = list[tuple[Node, Any, int]]
@@ -37,12 +41,14 @@ class Load(Struct, frozen=True, kw_only=True):
 
     Attributes:
         steps: Upper bound of the steps for each single value, or None where recursion makes it depend on the value.
-        patterns: Upper bound of the regular expressions run on each single string; where recursive, how many there are.
+        toll: Upper bound of what regular expressions take on each single text, names of members included.
+        tolls: The same for each single schema that has any, by identity: on the value itself, and on each name in it.
         building: Upper bound of what a compiler unfolds for `unevaluated…` keywords, which follow every reference.
     """
 
     steps: int | None
-    patterns: int
+    toll: Toll
+    tolls: Tolls
     building: int
 
 
@@ -53,30 +59,38 @@ class Count(Struct, frozen=True, kw_only=True):
     chain: int
 
 
-def appraise(document: Document) -> Load:
+def appraise(document: Document, *, without: frozenset[str] = frozenset()) -> Load:
     """Count what the schema costs, whatever the value.
+
+    Args:
+        without: Regular expressions that are not run.
 
     Raises:
         SchemaRefused: A reference leads back to itself without entering the value, schemas lie too deep inside each
             other, or a reference cannot be followed.
     """
     if isinstance(document.root, bool):
-        return Load(steps=1, patterns=0, building=0)
+        return Load(steps=1, toll=Toll(), tolls={}, building=0)
     graph = _graph(document.root, document)
     within = {key: (node, [lead for lead in leads if lead[0]]) for key, (node, leads) in graph.items()}
     inner_order = _order(within, [node for node, _ in graph.values()])
     if inner_order is None:
         raise SchemaRefused("a reference in the schema leads back to itself without entering the value")
     building = _unfolded(inner_order, within)
+    known = {key: charges(node, without=without) for key, (node, _) in graph.items() if not _PATTERNS.isdisjoint(node)}
     order = _order(graph, [document.root])
     if order is None:
-        return Load(steps=None, patterns=sum(_patterns(node) for node, _ in graph.values()), building=building)
-    steps, patterns = _paths(order, graph)
-    return Load(steps=steps, patterns=patterns, building=building)
+        return Load(steps=None, toll=Toll(), tolls=known, building=building)
+    steps, toll = _paths(order, graph, known)
+    return Load(steps=steps, toll=toll, tolls=known, building=building)
 
 
-def count(document: Document, value: Any, *, pairs: int) -> Count | None:
-    """Count what the schema costs for this value, looking at no more than `pairs` pairs; None if there are more."""
+def count(document: Document, value: Any, *, pairs: int, tolls: Tolls) -> Count | None:
+    """Count what the schema costs for this value, looking at no more than `pairs` pairs; None if there are more.
+
+    Args:
+        tolls: What the schema's regular expressions take, as a `Load` knows it.
+    """
     if isinstance(document.root, bool):
         return Count(steps=1, chain=1)
     done: dict[_Pair, tuple[int, int]] = {}
@@ -84,7 +98,8 @@ def count(document: Document, value: Any, *, pairs: int) -> Count | None:
     while stack:
         node, at, inner = stack.pop()
         if inner is not None:
-            done[id(node), id(at)] = _sum(node, at, inner, done)
+            own = weight(node) + _toll(tolls[id(node)], at) if id(node) in tolls else weight(node)
+            done[id(node), id(at)] = _sum(own, inner, done)
         elif (id(node), id(at)) not in done:
             if len(done) + len(stack) > pairs:
                 return None
@@ -143,21 +158,23 @@ def _unfolded(order: list[Node], within: _Graph) -> int:
     return min(MOST, total)
 
 
-def _paths(order: list[Node], graph: _Graph) -> tuple[int, int]:
-    """The steps and the patterns, summed over all ways that lead to each schema."""
+def _paths(order: list[Node], graph: _Graph, known: Tolls) -> tuple[int, Toll]:
+    """The steps and what patterns take, summed over all ways that lead to each schema."""
     ways = {id(order[0]): (1, 1)}
-    steps = patterns = 0
+    steps = patterns = strain = 0
     for node in order:
         times, chain = ways[id(node)]
         if chain > MAX_CHAIN:
             raise SchemaRefused(f"schemas lie more than {MAX_CHAIN} deep inside each other")
         steps = min(MOST, steps + times * weight(node))
-        patterns = min(MOST, patterns + times * _patterns(node))
+        for toll in known.get(id(node), ()):
+            patterns = min(MOST, patterns + times * toll.patterns)
+            strain = min(MOST, strain + times * toll.strain)
         for same, inner in graph[id(node)][1]:
             before, deepest = ways.get(id(inner), (0, 0))
             more = times * (_again(node) if same else 1)
             ways[id(inner)] = (min(MOST, before + more), max(deepest, chain + 1))
-    return steps, patterns
+    return steps, Toll(patterns, strain)
 
 
 def weight(node: Node) -> int:
@@ -169,16 +186,17 @@ def _again(node: Node) -> int:
     return 1 if _AGAIN_KEYWORDS.isdisjoint(node) else AGAIN
 
 
-def _patterns(node: Node) -> int:
-    named = node.get("patternProperties")
-    return ("pattern" in node) + (len(named) if isinstance(named, dict) else 0)
-
-
-def _sum(node: Node, at: Any, inner: _Inner, done: dict[_Pair, tuple[int, int]]) -> tuple[int, int]:
-    """A pair's own steps and those of the pairs inside it; and how deep they lie."""
-    steps, chain = weight(node), 0
+def _toll(tolls: tuple[Toll, Toll], at: Any) -> int:
+    """The steps that a schema's own patterns take on a value."""
+    own, named = tolls
     if isinstance(at, str):
-        steps += len(at) * _patterns(node) // 64
+        return own.steps(texts=1, chars=len(at))
+    return named.steps(texts=len(at), chars=sum(map(len, at))) if isinstance(at, dict) else 0
+
+
+def _sum(own: int, inner: _Inner, done: dict[_Pair, tuple[int, int]]) -> tuple[int, int]:
+    """A pair's own steps and those of the pairs inside it; and how deep they lie."""
+    steps, chain = own, 0
     for schema, part, times in inner:
         below, depth = done[id(schema), id(part)]
         steps, chain = min(MOST, steps + times * below), max(chain, depth)
