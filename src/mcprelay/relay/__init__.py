@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mcprelay.relay.budget import Limits
+    from mcprelay.relay.difference import FieldChange
     from mcprelay.relay.errors import (
         CallDenied,
         CallRefused,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 _MODULES: dict[str, tuple[str, ...]] = {
     "budget": ("Limits",),
+    "difference": ("FieldChange",),
     "errors": (
         "CallDenied",
         "CallRefused",
@@ -75,6 +77,7 @@ __all__ = [
     "CallRefused",
     "DefinitionChanged",
     "DefinitionRefused",
+    "FieldChange",
     "Framed",
     "FramedMessage",
     "GuardedTool",

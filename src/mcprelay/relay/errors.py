@@ -23,13 +23,10 @@ The sentences hold local words only. What a server wrote is in attributes, and r
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-import mcprelay
+import mcprelay.relay
 from mcprelay.errors import ConfigurationError, MCPRelayError
-
-if TYPE_CHECKING:
-    from mcprelay.relay.difference import FieldChange
 
 
 class RelayError(MCPRelayError):
@@ -107,7 +104,7 @@ class DefinitionChanged(DefinitionRefused):
         tool: str,
         pinned: str,
         actual: str,
-        changes: Sequence[FieldChange] = (),
+        changes: Sequence[mcprelay.relay.FieldChange] = (),
     ) -> None:
         super().__init__(message, server=server)
         self.tool = tool
