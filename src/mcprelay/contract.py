@@ -6,14 +6,12 @@ It knows types and texts, and neither how they become a schema nor how they trav
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
 from mcprelay.errors import DefinitionError
-
-if TYPE_CHECKING:
-    from mcprelay.types import Icon, Meta, ToolAnnotations
+from mcprelay.types import Icon, Meta, ToolAnnotations
 
 InputT = TypeVar("InputT")
 OutputT = TypeVar("OutputT")

@@ -30,12 +30,10 @@ The relay adds its own branch below `MCPRelayError` in `mcprelay.relay`. Nothing
 from __future__ import annotations
 
 import enum
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 from mcprelay.invisible import escaped
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 
 class Evidence(enum.StrEnum):

@@ -6,15 +6,13 @@ An implementation proves itself with the kit in `mcprelay.testing` (`check_chann
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Protocol, runtime_checkable
 
 from msgspec import Struct, field
 
 from mcprelay.errors import Evidence
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
-    from contextlib import AbstractAsyncContextManager
 
 
 @runtime_checkable

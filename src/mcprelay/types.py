@@ -10,12 +10,10 @@ Nothing here knows how a result travels, or which revision is spoken: `mcprelay.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias
+import os
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 from msgspec import UNSET, Raw, Struct, UnsetType, field
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 Role: TypeAlias = Literal["user", "assistant"]
 LogLevel: TypeAlias = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
@@ -196,9 +194,9 @@ class Image(Value, frozen=True, tag_field="type", tag="image"):
     meta: Meta | None = field(default=None, name="_meta")
 
     @classmethod
-    def from_path(cls, path: str | Path, *, mime_type: str | None = None) -> Self:
+    def from_path(cls, path: str | os.PathLike[str], *, mime_type: str | None = None) -> Self:
         """Read a file now; the media type is guessed from its name unless given."""
-        return cls(read_file(path), mime_type or guess_mime_type(path, "image/png"))
+        return cls(read_file(path), mime_type or guess_mime_type(os.fspath(path), "image/png"))
 
 
 class Audio(Value, frozen=True, tag_field="type", tag="audio"):
@@ -210,9 +208,9 @@ class Audio(Value, frozen=True, tag_field="type", tag="audio"):
     meta: Meta | None = field(default=None, name="_meta")
 
     @classmethod
-    def from_path(cls, path: str | Path, *, mime_type: str | None = None) -> Self:
+    def from_path(cls, path: str | os.PathLike[str], *, mime_type: str | None = None) -> Self:
         """Read a file now; the media type is guessed from its name unless given."""
-        return cls(read_file(path), mime_type or guess_mime_type(path, "audio/wav"))
+        return cls(read_file(path), mime_type or guess_mime_type(os.fspath(path), "audio/wav"))
 
 
 class ResourceLink(Value, frozen=True, kw_only=True, tag_field="type", tag="resource_link"):
@@ -469,13 +467,13 @@ class SubscriptionFilter(Value, frozen=True, kw_only=True):
     resource_subscriptions: tuple[str, ...] = ()
 
 
-def read_file(path: str | Path) -> bytes:
+def read_file(path: str | os.PathLike[str]) -> bytes:
     """A file's bytes, read now."""
     with open(path, "rb") as file:  # noqa: PTH123 - keeps pathlib out of `import mcprelay`'s cost
         return file.read()
 
 
-def guess_mime_type(path: str | Path, default: str) -> str:
+def guess_mime_type(path: str, default: str) -> str:
     """The media type that a file's name suggests, or `default`."""
     import mimetypes
 

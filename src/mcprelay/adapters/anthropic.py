@@ -18,13 +18,13 @@ from anthropic.types import (
 from mcprelay.adapters.attachment import PICTURES, base64_of, left_out
 from mcprelay.adapters.offered import form, guarded_only, offered, schema
 from mcprelay.relay.frame import Framed, Words
+from mcprelay.relay.toolset import ToolSet
 from mcprelay.wire.dialect import Rewritten, plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mcprelay.relay.media import Media
-    from mcprelay.relay.toolset import ToolSet
     from mcprelay.wire.reference import Node
     from mcprelay.wire.schema import SchemaLimits
 

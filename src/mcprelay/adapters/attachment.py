@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import base64
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from mcprelay.relay.media import Media
+from mcprelay.relay.media import Media
 
 PICTURES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
 """Types of pictures that OpenAI and Anthropic take."""

@@ -10,11 +10,11 @@ from google.genai import types
 from mcprelay.adapters.attachment import left_out
 from mcprelay.adapters.offered import form, guarded_only, offered, schema
 from mcprelay.relay.frame import Framed, Words
+from mcprelay.relay.toolset import ToolSet
 from mcprelay.wire.dialect import gemini
 
 if TYPE_CHECKING:
     from mcprelay.relay.media import Media
-    from mcprelay.relay.toolset import ToolSet
 
 _PARTS = frozenset({"image/jpeg", "image/png", "image/webp", "application/pdf"})
 

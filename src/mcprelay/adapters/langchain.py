@@ -13,11 +13,11 @@ from mcprelay.adapters.attachment import PORTABLE, base64_of, file_name, left_ou
 from mcprelay.adapters.offered import form, guarded_only, offered, schema
 from mcprelay.relay.frame import Framed, Words
 from mcprelay.relay.guarded import GuardedTool
+from mcprelay.relay.toolset import ToolSet
 from mcprelay.wire.dialect import Rewritten, plain
 
 if TYPE_CHECKING:
     from mcprelay.relay.media import Media
-    from mcprelay.relay.toolset import ToolSet
 
 
 def tools(guarded: ToolSet, *, carried: Collection[str] = PORTABLE) -> list[BaseTool]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -12,15 +13,13 @@ from openai.types.responses.response_input_item_param import FunctionCallOutput
 from mcprelay.adapters.attachment import PICTURES, data_url, file_name, left_out
 from mcprelay.adapters.offered import form, guarded_only, offered, schema
 from mcprelay.relay.frame import Framed, Words
+from mcprelay.relay.toolset import ToolSet
 from mcprelay.wire.dialect import Rewritten, openai_strict, plain
+from mcprelay.wire.reference import Node
+from mcprelay.wire.schema import SchemaLimits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from mcprelay.relay.media import Media
-    from mcprelay.relay.toolset import ToolSet
-    from mcprelay.wire.reference import Node
-    from mcprelay.wire.schema import SchemaLimits
 
 
 def dialect(schema: Node, *, limits: SchemaLimits) -> tuple[Rewritten, bool]:

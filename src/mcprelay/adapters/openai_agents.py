@@ -10,13 +10,13 @@ from mcprelay.adapters.attachment import PICTURES, data_url, file_name, left_out
 from mcprelay.adapters.offered import form, offered, schema
 from mcprelay.adapters.openai import dialect, restored
 from mcprelay.relay.frame import Framed, Words
+from mcprelay.relay.toolset import ToolSet
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from mcprelay.relay.guarded import GuardedTool
     from mcprelay.relay.media import Media
-    from mcprelay.relay.toolset import ToolSet
     from mcprelay.wire.dialect import Rewritten
 
 

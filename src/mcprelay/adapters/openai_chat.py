@@ -17,10 +17,10 @@ from mcprelay.adapters.attachment import PICTURES, data_url, left_out
 from mcprelay.adapters.offered import form, guarded_only, offered, schema
 from mcprelay.adapters.openai import call, dialect
 from mcprelay.relay.frame import Framed, Words
+from mcprelay.relay.toolset import ToolSet
 
 if TYPE_CHECKING:
     from mcprelay.relay.media import Media
-    from mcprelay.relay.toolset import ToolSet
 
 
 def tools(guarded: ToolSet) -> list[ChatCompletionFunctionToolParam]:

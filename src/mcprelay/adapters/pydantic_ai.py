@@ -11,12 +11,12 @@ from pydantic_core import SchemaValidator, core_schema
 from mcprelay.adapters.attachment import PORTABLE, left_out
 from mcprelay.adapters.offered import form, offered, schema
 from mcprelay.relay.frame import Framed, Words
+from mcprelay.relay.toolset import ToolSet
 from mcprelay.wire.dialect import plain
 
 if TYPE_CHECKING:
     from mcprelay.relay.guarded import GuardedTool
     from mcprelay.relay.media import Media
-    from mcprelay.relay.toolset import ToolSet
     from mcprelay.wire.dialect import Rewritten
 
 _OBJECT = SchemaValidator(core_schema.dict_schema(core_schema.str_schema()))

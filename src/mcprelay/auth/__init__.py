@@ -21,18 +21,18 @@ A refused request was answered before anything was carried out, so sending it ag
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from mcprelay.ports import Request, Sender
 
+if TYPE_CHECKING:
     from mcprelay.auth.bearer import Anonymous, StaticToken
     from mcprelay.auth.grant import AuthorizationCode, ClientCredentials, IdentityAssertion, JwtBearer
     from mcprelay.auth.interaction import Application, Browser, Headless, Interaction, Loopback, Paste, Refuse
     from mcprelay.auth.oauth import OAuth
     from mcprelay.auth.registration import Registered
     from mcprelay.auth.store import FileStore, KeyringStore, MemoryStore
-    from mcprelay.ports import Request, Sender
 
 
 @runtime_checkable
@@ -150,3 +150,8 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     return getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    """The public names, loaded or not."""
+    return sorted({*globals(), *_PLACES})

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from typing import TYPE_CHECKING, TypeAlias
 
+from mcprelay.auth import Credentials
 from mcprelay.auth.address import Place, insecure, parse
 from mcprelay.auth.failure import required, shown
 from mcprelay.auth.scout import understood
 from mcprelay.auth.veil import Hidden
 from mcprelay.errors import ConfigurationError
+from mcprelay.ports import Request, Sender
 from mcprelay.wire import challenge as wire
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Mapping
-
-    from mcprelay.auth import Credentials
     from mcprelay.errors import AuthorizationRequired
-    from mcprelay.ports import Request, Sender
     from mcprelay.wire.challenge import Challenge
 
-    Source = Callable[[], str | Awaitable[str]]
+
+Source: TypeAlias = Callable[[], str | Awaitable[str]]
 
 
 class StaticToken:

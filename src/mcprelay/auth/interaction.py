@@ -11,8 +11,10 @@ import contextlib
 import os
 import sys
 import threading
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from contextlib import AbstractAsyncContextManager
+from typing import Protocol, TypeVar
 from urllib.parse import urljoin
 
 from mcprelay.auth.address import same_origin
@@ -21,13 +23,7 @@ from mcprelay.auth.failure import StepFailed, shown
 from mcprelay.auth.flow import same_redirect, state_of
 from mcprelay.auth.veil import Hidden
 from mcprelay.errors import MCPRelayError
-from mcprelay.ports import Request
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-    from contextlib import AbstractAsyncContextManager
-
-    from mcprelay.ports import Sender
+from mcprelay.ports import Request, Sender
 
 STEP = "asking the user"
 

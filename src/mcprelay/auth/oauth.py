@@ -6,29 +6,22 @@ Knows the settings. When a token is shown, renewed or asked for, `credentials` k
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Literal
 
-from mcprelay.auth import bearer
+from mcprelay.auth import Credentials, bearer
 from mcprelay.auth.courier import resolve
 from mcprelay.auth.credentials import OAuthCredentials, State
+from mcprelay.auth.dpop import Policy
 from mcprelay.auth.flow import scopes as parse_scopes
-from mcprelay.auth.grant import AuthorizationCode, ClientCredentials
-from mcprelay.auth.interaction import Browser
+from mcprelay.auth.grant import AuthorizationCode, ClientCredentials, Grant
+from mcprelay.auth.interaction import Browser, Interaction
 from mcprelay.auth.record import Vault
-from mcprelay.auth.registration import check_document_url
+from mcprelay.auth.registration import Registered, check_document_url
 from mcprelay.auth.settings import Settings
 from mcprelay.auth.store import MemoryStore
 from mcprelay.errors import ConfigurationError
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
-
-    from mcprelay.auth import Credentials
-    from mcprelay.auth.dpop import Policy
-    from mcprelay.auth.grant import Grant
-    from mcprelay.auth.interaction import Interaction
-    from mcprelay.auth.registration import Registered
-    from mcprelay.ports import Clock, Sender, TokenStore
+from mcprelay.ports import Clock, Sender, TokenStore
 
 
 class OAuth:

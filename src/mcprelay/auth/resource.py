@@ -13,7 +13,8 @@ import functools
 import inspect
 import logging
 import re
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Literal, TypeAlias
 from urllib.parse import urlsplit
 
 import msgspec
@@ -21,12 +22,6 @@ from msgspec import Struct
 
 from mcprelay.auth.principal import Principal
 from mcprelay.errors import ConfigurationError, MCPRelayError
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
-
-    Run = Callable[[Callable[[], Any]], Awaitable[Any]]
-    Verifier = Callable[[str], "Attestation | Awaitable[Attestation]"]
 
 logger = logging.getLogger("mcprelay.auth")
 
@@ -64,6 +59,10 @@ class Attestation(Struct, frozen=True, kw_only=True):
 Reason: TypeAlias = Literal[
     "missing_token", "invalid_token", "wrong_resource", "insufficient_scope", "verifier_unavailable"
 ]
+
+
+Run: TypeAlias = Callable[[Callable[[], Any]], Awaitable[Any]]
+Verifier: TypeAlias = Callable[[str], Attestation | Awaitable[Attestation]]
 
 
 class Denied(Struct, frozen=True):

@@ -15,15 +15,13 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import msgspec
 
 from mcprelay.errors import ConfigurationError
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable
 
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _POSIX = os.name == "posix"

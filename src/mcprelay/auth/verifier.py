@@ -11,7 +11,8 @@ import base64
 import hashlib
 import hmac
 import time
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
 from urllib.parse import quote, urlencode
 from weakref import WeakKeyDictionary
 
@@ -19,12 +20,7 @@ import msgspec
 
 from mcprelay.auth.resource import Attestation, TokenRejected, VerifierUnavailable
 from mcprelay.errors import ConfigurationError, MCPRelayError
-from mcprelay.ports import Request
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from mcprelay.ports import Sender
+from mcprelay.ports import Request, Sender
 
 ANSWER_BYTES = 1 << 20
 TIMEOUT = 10.0

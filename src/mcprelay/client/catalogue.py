@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Unpack
 
 from mcprelay.client import listing
 from mcprelay.client.answer import Asked, prompt_answer, reader
 from mcprelay.client.argument import encode, encode_object
 from mcprelay.client.cache import READ
+from mcprelay.client.caller import Caller
+from mcprelay.client.listing import Walk
 from mcprelay.client.misuse import told_value
+from mcprelay.client.option import CallOptions
 from mcprelay.client.outcome import Succeeded
+from mcprelay.client.shelf import Shelf
+from mcprelay.client.target import Target
 from mcprelay.client.toolbox import Toolbox, header_fault
 from mcprelay.errors import ConfigurationError, NeedsInput
 from mcprelay.types import (
@@ -24,18 +30,10 @@ from mcprelay.types import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Unpack
-
     from msgspec import Raw
 
     from mcprelay.client.call import Call
-    from mcprelay.client.caller import Caller
-    from mcprelay.client.listing import Walk
-    from mcprelay.client.option import CallOptions
     from mcprelay.client.question import InputRequired
-    from mcprelay.client.shelf import Shelf
-    from mcprelay.client.target import Target
 
 _read_resource = reader(ReadResourceResult)
 _read_completion = reader(CompleteResult)

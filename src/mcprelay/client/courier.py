@@ -7,6 +7,7 @@ goes with a request is not there. Does not know what a body means.
 from __future__ import annotations
 
 import inspect
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 from msgspec import UNSET, Struct
@@ -27,14 +28,12 @@ from mcprelay.errors import (
 from mcprelay.ports import Request
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping
-
     from mcprelay.auth import Credentials
     from mcprelay.client.call import Call
     from mcprelay.ports import Reply, Sender
     from mcprelay.wire.jsonrpc import ErrorObject
 
-Fields: TypeAlias = "Mapping[str, str] | Callable[[], Mapping[str, str] | Awaitable[Mapping[str, str]]]"
+Fields: TypeAlias = Mapping[str, str] | Callable[[], Mapping[str, str] | Awaitable[Mapping[str, str]]]
 
 _T = TypeVar("_T")
 

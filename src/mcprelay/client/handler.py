@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import logging
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import msgspec
@@ -39,8 +39,6 @@ from mcprelay.wire import jsonrpc, percent
 from mcprelay.wire.field import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from mcprelay.revisions import Revision
 
 T = TypeVar("T")
@@ -51,9 +49,9 @@ ELICIT = "elicitation/create"
 SAMPLE = "sampling/createMessage"
 ROOTS = "roots/list"
 
-OnElicit: TypeAlias = "Callable[[Elicitation], Any]"
-OnSample: TypeAlias = "Callable[[Sampling], Any]"
-OnRoots: TypeAlias = "Callable[[], Any] | Iterable[Root | str | os.PathLike[str]]"
+OnElicit: TypeAlias = Callable[[Elicitation], Any]
+OnSample: TypeAlias = Callable[[Sampling], Any]
+OnRoots: TypeAlias = Callable[[], Any] | Iterable[Root | str | os.PathLike[str]]
 
 _NAMES = {ELICIT: "on_elicit", SAMPLE: "on_sample", ROOTS: "on_roots"}
 _ELICITED = {"action", "content", "_meta"}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Raw
@@ -15,12 +15,8 @@ from mcprelay.client.outcome import Refused, Succeeded
 from mcprelay.client.sampling import Sampling
 from mcprelay.core.dialogue import flaw
 from mcprelay.errors import ConfigurationError, told
+from mcprelay.types import InputRequest
 from mcprelay.wire.field import shown
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from mcprelay.types import InputRequest
 
 T = TypeVar("T")
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 
 from mcprelay.client import misuse
 from mcprelay.errors import CallFailed, ConnectFailed, ConnectionLost, Evidence, HttpError, RemoteError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
 
 _DOUBLINGS = 1000
 """How often a wait is doubled: more often than any wait needs, and a float holds no more."""

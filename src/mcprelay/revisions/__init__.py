@@ -15,7 +15,7 @@ Adding a revision is one file beside this one, and its name in `_MODULES`.
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
 from mcprelay.revisions.revision import (
     Era,
@@ -25,9 +25,6 @@ from mcprelay.revisions.revision import (
     Method,
     Revision,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 __all__ = [
     "ALL",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
@@ -12,9 +13,6 @@ from msgspec import Struct
 from mcprelay.revisions.shape import is_object_schema, wrapped_content
 from mcprelay.types import EmptyResult, ToolResult
 from mcprelay.wire.params import Params
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 
 class Era(enum.Enum):

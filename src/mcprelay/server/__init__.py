@@ -4,39 +4,50 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
+import mcprelay.server
 from mcprelay import revisions
+from mcprelay.core.endpoint import SessionMode
 from mcprelay.errors import ConfigurationError
+from mcprelay.ports import Channel, EventLog, Sealer, SessionStore
+from mcprelay.server.call import HttpRequest, Principal
 from mcprelay.server.capability import Capabilities
 from mcprelay.server.context import Context
 from mcprelay.server.dispatch import Dispatcher
 from mcprelay.server.life import Life, lifespan_of
 from mcprelay.server.limits import Limits
+from mcprelay.server.option import RunOptions
 from mcprelay.server.registry import Registry
 from mcprelay.server.resume import KeyRing, StateKeys
 from mcprelay.server.setting import check_settings
 from mcprelay.server.telemetry import traced
 from mcprelay.server.thread import ThreadPool
-from mcprelay.types import Implementation
+from mcprelay.types import CacheScope, Icon, Implementation, ServerCapabilities
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
-    from contextlib import AbstractAsyncContextManager
-    from typing import Unpack
+    from collections.abc import AsyncGenerator
 
     from mcprelay.auth.resource import Bearer
-    from mcprelay.core.endpoint import SessionMode
-    from mcprelay.ports import Channel, EventLog, Sealer, SessionStore
     from mcprelay.revisions import Revision
     from mcprelay.server.admission import Builder
     from mcprelay.server.asgi import App
-    from mcprelay.server.call import HttpRequest, Principal
-    from mcprelay.server.option import RunOptions
+    from mcprelay.server.discovery import Found
+    from mcprelay.server.discovery.cache import Store
     from mcprelay.server.running import Running
-    from mcprelay.types import CacheScope, Icon, ServerCapabilities
 
-__all__ = ["Context", "Limits", "Server"]
+__all__ = ["App", "Bearer", "Context", "Found", "Limits", "Running", "Server", "Store"]
+
+_PLACES = {
+    "App": "mcprelay.server.asgi",
+    "Bearer": "mcprelay.auth.resource",
+    "Found": "mcprelay.server.discovery",
+    "Running": "mcprelay.server.running",
+    "Store": "mcprelay.server.discovery.cache",
+}
+"""What signatures name and only some servers use: each is loaded when it is first asked for, which `help` does."""
 
 Transport = Literal["stdio", "http"]
 
@@ -95,7 +106,7 @@ class Server(Registry):
         icons: Sequence[Icon] | None = None,
         website_url: str | None = None,
         lifespan: Callable[..., AsyncIterator[Any] | AbstractAsyncContextManager[Any]] | None = None,
-        auth: Bearer | None = None,
+        auth: mcprelay.server.Bearer | None = None,
         context: Callable[..., Any] | None = None,
         capabilities: ServerCapabilities | None = None,
         limits: Limits | None = None,
@@ -216,7 +227,9 @@ class Server(Registry):
 
     # --- how it is reached
 
-    def asgi(self, *, path: str = "/mcp", sse_path: str | None = "/sse", message_path: str = "/messages") -> App:
+    def asgi(
+        self, *, path: str = "/mcp", sse_path: str | None = "/sse", message_path: str = "/messages"
+    ) -> mcprelay.server.App:
         """The server as an ASGI app, to be mounted anywhere. It answers at the mount and at `path` below it.
 
         The older HTTP+SSE transport is served beside it, at `sse_path` and `message_path` (`sse_path=None` for not).
@@ -254,7 +267,7 @@ class Server(Registry):
         async with self.life.held():
             await Connection(self, channel, principal=principal, state=state, linger=linger).serve()
 
-    def serve(self, transport: Transport = "stdio", **options: Unpack[RunOptions]) -> Running:
+    def serve(self, transport: Transport = "stdio", **options: Unpack[RunOptions]) -> mcprelay.server.Running:
         """Serve from async code.
 
         `async with server.serve("http", port=0) as running: running.url`, or `await server.serve("stdio")` until the
@@ -325,3 +338,18 @@ def _guard(auth: Any) -> Bearer | None:
         msg = f"auth: a mcprelay.auth.resource.Bearer(verify, resource=...), and not a {kind}"
         raise ConfigurationError(msg)
     return auth
+
+
+def __getattr__(name: str) -> object:
+    """Load the module of a public name when it is first asked for."""
+    module = _PLACES.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(module), name)
+
+
+def __dir__() -> list[str]:
+    """The public names, loaded or not."""
+    return sorted({*globals(), *_PLACES})

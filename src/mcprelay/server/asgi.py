@@ -10,40 +10,46 @@ from __future__ import annotations
 import asyncio
 import logging
 import weakref
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
 from urllib.parse import unquote, urlsplit
 
+import mcprelay
 from mcprelay.core.endpoint import Endpoint
 from mcprelay.core.work import Exchange, Form, Handshake, Head, InSession, Notice, Refusal, Work, request_id
 from mcprelay.errors import LimitExceeded
 from mcprelay.revisions import Era
 from mcprelay.server.batch import requests_in
 from mcprelay.server.bearer import Door, metadata
-from mcprelay.server.call import Call
+from mcprelay.server.call import Call, Principal
 from mcprelay.server.cors import Cors
 from mcprelay.server.cutting import cut_off
 from mcprelay.server.event import LimitHit
 from mcprelay.server.eventlog import MemoryEventLog
-from mcprelay.server.exchange import ACCEPTED, JSON_HEADER, RETRY, Arrival, ExchangeLink, Hangup, Load, refuse, respond
+from mcprelay.server.exchange import (
+    ACCEPTED,
+    JSON_HEADER,
+    RETRY,
+    Arrival,
+    ExchangeLink,
+    Hangup,
+    Load,
+    Receive,
+    Scope,
+    refuse,
+    respond,
+)
 from mcprelay.server.intake import Intake
 from mcprelay.server.session import MemorySessions
 from mcprelay.server.sse_pair import SsePair, pair_message_refusal, pair_stream_refusal
-from mcprelay.server.stream import Pace
+from mcprelay.server.stream import Pace, Send
 from mcprelay.server.streamable import Streamable
 from mcprelay.wire import jsonrpc
 from mcprelay.wire.field import Headers
+from mcprelay.wire.origin import HostRules
 
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from mcprelay.server import Server
-    from mcprelay.server.call import Principal
-    from mcprelay.server.exchange import Receive, Scope
-    from mcprelay.server.stream import Send
-    from mcprelay.wire.origin import HostRules
-
-    Admit = Callable[[Scope, Head], Awaitable[Principal | Refusal | None]]
-    Route = Callable[[Scope, Head, Receive, Send], Awaitable[None]]
+Admit: TypeAlias = Callable[[Scope, Head], Awaitable[Principal | Refusal | None]]
+Route: TypeAlias = Callable[[Scope, Head, Receive, Send], Awaitable[None]]
 
 logger = logging.getLogger("mcprelay.server")
 
@@ -79,7 +85,7 @@ class App:
 
     def __init__(
         self,
-        server: Server,
+        server: mcprelay.Server,
         rules: HostRules,
         *,
         path: str = "/mcp",

@@ -5,20 +5,29 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import typing
+from collections.abc import Callable, Coroutine, Sequence
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, Generic
 
 import msgspec
 from msgspec import Raw, Struct
 
+import mcprelay
 from mcprelay.core.dialogue import flaw
 from mcprelay.errors import ConfigurationError, MCPRelayError
 from mcprelay.revisions import Feature
+from mcprelay.server.call import Call, HttpRequest, Principal
+from mcprelay.server.resume import Interview
 from mcprelay.types import (
     LOG_LEVELS,
+    ClientCapabilities,
     ElicitResult,
+    Implementation,
     InputRequest,
     ListRootsResult,
+    LogLevel,
+    Meta,
+    RequestId,
     Root,
     SamplingMessage,
     SamplingResult,
@@ -26,18 +35,11 @@ from mcprelay.types import (
 )
 from mcprelay.wire import jsonrpc
 from mcprelay.wire.params import MessageParams, ProgressParams
+from mcprelay.wire.trace import TraceContext
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Sequence
-
     # With a default, so that a plain `Context` is complete to a type checker. Only they need it.
     from typing_extensions import TypeVar
-
-    from mcprelay.server import Server
-    from mcprelay.server.call import Call, HttpRequest, Principal
-    from mcprelay.server.resume import Interview
-    from mcprelay.types import ClientCapabilities, Implementation, LogLevel, Meta, RequestId
-    from mcprelay.wire.trace import TraceContext
 
     StateT = TypeVar("StateT", default=object)
 else:
@@ -91,7 +93,7 @@ class Context(Generic[StateT]):
 
     __slots__ = ("_call", "_interview", "_loop", "_progressed", "_server", "_thread")
 
-    def __init__(self, call: Call, server: Server, interview: Interview | None = None) -> None:
+    def __init__(self, call: Call, server: mcprelay.Server, interview: Interview | None = None) -> None:
         self._call = call
         self._server = server
         self._interview = interview
@@ -102,7 +104,7 @@ class Context(Generic[StateT]):
     # --- what was asked, and by whom
 
     @property
-    def server(self) -> Server:
+    def server(self) -> mcprelay.Server:
         """The server that answers."""
         return self._server
 

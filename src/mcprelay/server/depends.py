@@ -10,6 +10,7 @@ import contextlib
 import functools
 import inspect
 import typing
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from mcprelay.errors import DefinitionError
@@ -19,7 +20,7 @@ from mcprelay.server.shape.scope import scope_of_function
 from mcprelay.server.signature import arms
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator
+    from collections.abc import AsyncGenerator, Awaitable, Generator, Iterator
 
     from mcprelay.server import Server
 

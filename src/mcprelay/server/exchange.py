@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mcprelay.core.work import Form, Refusal
 from mcprelay.errors import ProtocolError
@@ -18,8 +19,6 @@ from mcprelay.server.stream import HEADERS, Reply, Stream
 from mcprelay.wire import jsonrpc, sse
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, MutableMapping
-
     from msgspec import Raw
 
     from mcprelay.core.work import Head
@@ -28,8 +27,8 @@ if TYPE_CHECKING:
     from mcprelay.server.event import Events
     from mcprelay.server.stream import Pace, Send
 
-    Scope = MutableMapping[str, Any]
-    Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Scope: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
 logger = logging.getLogger("mcprelay.server")
 

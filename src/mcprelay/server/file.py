@@ -7,15 +7,12 @@ text where it is text.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from msgspec import Struct
 
 from mcprelay.errors import LimitExceeded
 from mcprelay.types import Audio, ContentBlock, EmbeddedResource, Image, ResourceContents, guess_mime_type, read_file
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 OCTETS = "application/octet-stream"
 PLAIN = "text/plain"
@@ -62,10 +59,11 @@ class File(Struct, frozen=True):
     uri: str | None = None
 
     @classmethod
-    def from_path(cls, path: str | Path, *, mime_type: str | None = None) -> Self:
+    def from_path(cls, path: str | os.PathLike[str], *, mime_type: str | None = None) -> Self:
         """Read a file now; the media type is guessed from its name unless given."""
-        name = str(path).replace("\\", "/").rpartition("/")[2]
-        return cls(read_file(path), name, mime_type or guess_mime_type(path, "") or None)
+        named = os.fspath(path)
+        name = named.replace("\\", "/").rpartition("/")[2]
+        return cls(read_file(path), name, mime_type or guess_mime_type(named, "") or None)
 
     def contents(self, uri: str | None = None, mime_type: str | None = None) -> ResourceContents:
         """The file as contents of a resource."""

@@ -8,18 +8,13 @@ inherited marks of methods too.
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, overload
+from collections.abc import Callable
+from typing import Any, Literal, TypeAlias, TypeVar, Unpack, overload
 
 from msgspec import Struct
 
 from mcprelay.errors import DefinitionError
-from mcprelay.server.option import check
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Unpack
-
-    from mcprelay.server.option import PromptOptions, ResourceOptions, ToolOptions
+from mcprelay.server.option import PromptOptions, ResourceOptions, ToolOptions, check
 
 __all__ = ["Mark", "prompt", "resource", "tool"]
 

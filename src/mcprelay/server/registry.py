@@ -7,32 +7,30 @@ everything here may be done as well, from the event loop's thread or another, an
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, Concatenate, TypeVar, cast, overload
+import os
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, Concatenate, TypeVar, Unpack, cast, overload
 
+import mcprelay.server
+from mcprelay.contract import Contract
 from mcprelay.errors import ConfigurationError, DefinitionError
 from mcprelay.server.catalog import Catalog
 from mcprelay.server.container import Container
-from mcprelay.server.event import Events
+from mcprelay.server.event import Event, Events
 from mcprelay.server.life import lifespan_of
+from mcprelay.server.limits import Limits
 from mcprelay.server.mounting import Mounts
-from mcprelay.server.option import check
+from mcprelay.server.option import HandlerOptions, PromptOptions, ResourceOptions, ToolOptions, check
 from mcprelay.server.subscription import UPDATED, Changes
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Awaitable, Callable, Iterable, Sequence
-    from contextlib import AbstractAsyncContextManager, AbstractContextManager
-    from typing import Unpack
+    from contextlib import AbstractAsyncContextManager
 
-    from mcprelay.contract import Contract
     from mcprelay.server import Server
     from mcprelay.server.depends import Overrides
-    from mcprelay.server.discovery import Discovery, Found
-    from mcprelay.server.discovery.cache import Store
+    from mcprelay.server.discovery import Discovery
     from mcprelay.server.dispatch import Middleware
-    from mcprelay.server.event import Event
-    from mcprelay.server.limits import Limits
-    from mcprelay.server.option import HandlerOptions, PromptOptions, ResourceOptions, ToolOptions
 
 F = TypeVar("F")
 MiddlewareT = TypeVar("MiddlewareT", bound="Middleware")
@@ -181,9 +179,9 @@ class Registry:
         *,
         exclude: Iterable[str] = (),
         force: bool = False,
-        cache: str | os.PathLike[str] | Store | None = None,
+        cache: str | os.PathLike[str] | mcprelay.server.Store | None = None,
         save: bool = True,
-    ) -> Found:
+    ) -> mcprelay.server.Found:
         """Import the Python files of some folders, and offer what is marked in them. See `mcprelay.server.discovery`.
 
         What is registered by hand wins over what is discovered. A file that cannot be imported is reported and does not
@@ -235,7 +233,7 @@ class Registry:
         self.by_hand += 1
         self.catalog.tools.add(contract_entry(self._server, contract, function, **options), replace=replace)
 
-    def mount(self, prefix: str, server: Server) -> None:
+    def mount(self, prefix: str, server: mcprelay.Server) -> None:
         """Offer what another server offers, under a prefix, now and later. See `mcprelay.server.mounting`.
 
         Its lifespan is entered with this server's own.

@@ -8,6 +8,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Any, Self
 
+import mcprelay
 from mcprelay.errors import ConfigurationError
 from mcprelay.server.listening import HttpOptions, bound, insist_on_signals, listener, on_signals
 from mcprelay.wire.spelling import closest
@@ -56,7 +57,9 @@ class Running:
     `async with` it to run it for a while (`url` says where), or await it to run it until it ends by itself.
     """
 
-    def __init__(self, server: Server, transport: str, options: dict[str, Any], *, alone: bool = False) -> None:
+    def __init__(
+        self, server: mcprelay.Server, transport: str, options: dict[str, Any], *, alone: bool = False
+    ) -> None:
         """Prepare.
 
         Args:

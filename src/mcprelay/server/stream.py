@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -20,13 +21,12 @@ from mcprelay.server.outbox import Outbox
 from mcprelay.wire import sse
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, MutableMapping
-
     from mcprelay.ports import EventLog
 
-    Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
     Source = Callable[[], "list[bytes] | None"]
     Joined = Literal["joined", "unknown", "superseded"]
+
+Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 logger = logging.getLogger("mcprelay.server")
 

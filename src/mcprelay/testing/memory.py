@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from mcprelay.ports import Channel
+from mcprelay.ports import Channel
 
 BUFFERED_BYTES = 2**20
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import enum
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -11,11 +12,10 @@ import msgspec
 from msgspec import Struct, field
 
 from mcprelay.errors import ConnectionLost, Evidence, LimitExceeded, NotSent
+from mcprelay.ports import Reply, Request
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
-
-    from mcprelay.ports import Reply, Request
+    from collections.abc import AsyncIterator
 
 
 class Cut(enum.Enum):
@@ -53,7 +53,7 @@ class Answer(Struct, kw_only=True):
     then: Literal["fail", "hang"] = "fail"
 
 
-Step: TypeAlias = "Answer | Callable[[Request], Answer]"
+Step: TypeAlias = Answer | Callable[[Request], Answer]
 
 
 def result(value: Any) -> Callable[[Request], Answer]:

@@ -6,12 +6,11 @@ import asyncio
 import uuid
 from typing import TYPE_CHECKING
 
+from mcprelay.ports import Bus
 from mcprelay.testing.kit.promise import PATIENCE, Make, close, made, promise, within
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-
-    from mcprelay.ports import Bus
 
 
 async def check_bus(make: Make[Bus], *, patience: float = PATIENCE) -> None:

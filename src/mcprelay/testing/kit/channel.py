@@ -6,12 +6,11 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from mcprelay.errors import NotSent
+from mcprelay.ports import Channel
 from mcprelay.testing.kit.promise import PATIENCE, Make, close, made, promise, turns, within
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Sequence
-
-    from mcprelay.ports import Channel
 
 
 async def check_channel(

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from typing import TYPE_CHECKING
 
+from mcprelay.ports import EventLog
 from mcprelay.testing.kit.promise import PATIENCE, Make, close, made, promise, within
-
-if TYPE_CHECKING:
-    from mcprelay.ports import EventLog
 
 
 async def check_log(make: Make[EventLog], *, patience: float = PATIENCE) -> None:

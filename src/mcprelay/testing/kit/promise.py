@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, TypeVar
 
 T = TypeVar("T")
 
-Make: TypeAlias = "Callable[[], T | Awaitable[T]]"
+Make: TypeAlias = Callable[[], T | Awaitable[T]]
 
 PATIENCE = 5.0
 """Seconds that a kit waits for what should happen at once."""

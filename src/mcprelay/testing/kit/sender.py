@@ -8,14 +8,13 @@ import socket
 from typing import TYPE_CHECKING
 
 from mcprelay.errors import ConnectionLost, Evidence, LimitExceeded, NotSent
-from mcprelay.ports import Request
+from mcprelay.ports import Request, Sender
 from mcprelay.testing.kit.promise import PATIENCE, Make, close, made, promise, turns, within
 from mcprelay.testing.kit.site import Respond, Seen, Site, chunk, reply, site
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from mcprelay.ports import Sender
 
 _LIMIT = 2**24
 

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
-from mcprelay.ports import Session
+from mcprelay.ports import Session, SessionStore
 from mcprelay.testing.kit.promise import PATIENCE, Make, close, made, promise
-
-if TYPE_CHECKING:
-    from mcprelay.ports import SessionStore
 
 _LONG = 3_600.0
 _SHORT = 0.05
