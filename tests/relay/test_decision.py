@@ -1,5 +1,6 @@
 """What the relay decides besides: whose questions are answered, where settings come from, what is recorded."""
 
+import asyncio
 import json
 import logging
 import sys
@@ -12,7 +13,16 @@ from mcprelay import Server
 from mcprelay.client.elicitation import Elicitation
 from mcprelay.client.sampling import Sampling
 from mcprelay.errors import ProtocolError
-from mcprelay.relay import DefinitionChanged, DefinitionRefused, Limits, NotTrusted, Relay, SettingWrong, audit
+from mcprelay.relay import (
+    DefinitionChanged,
+    DefinitionRefused,
+    Limits,
+    LockUnreadable,
+    NotTrusted,
+    Relay,
+    SettingWrong,
+    audit,
+)
 from mcprelay.relay.budget import Ledger
 from mcprelay.relay.frame import Funnel
 from mcprelay.relay.listed import Listed
@@ -173,6 +183,93 @@ async def test_every_left_out_tool_is_in_the_record(caplog):
         await relay.tools()
     told = {(record.audit["tool"], record.audit["verdict"]) for record in caplog.records}
     assert told == {("search", "definition_changed"), ("gone", "missing"), ("add", "new")}
+
+
+@pytest.fixture
+def decided(caplog):
+    """What was recorded so far: of what, which tool, and what came of it."""
+    caplog.set_level(logging.INFO, logger="mcprelay.relay.audit")
+
+    def told():
+        records = [record.audit for record in caplog.records if hasattr(record, "audit")]
+        return [(one["event"], one.get("tool"), one["verdict"]) for one in records]
+
+    return told
+
+
+async def test_what_is_refused_for_want_of_trust_is_in_the_record(decided):
+    many = {"far": {"target": Far()}, "near": {"target": Far(), "allow": [], "prompts": ["hi"]}}
+    async with Relay(servers=many) as relay:
+        for refused in (
+            relay.tools("far"),
+            relay.tools("near"),
+            relay.prompt("near", "other"),
+            relay.read("near", "a://b"),
+            relay.instructions("near"),
+        ):
+            with pytest.raises(NotTrusted):
+                await refused
+    assert decided() == [
+        ("offer", None, "not_trusted_undeclared"),
+        ("offer", None, "not_trusted_empty"),
+        ("prompt", "other", "not_trusted"),
+        ("read", "a://b", "not_trusted_undeclared"),
+        ("instructions", None, "not_trusted"),
+    ]
+
+
+async def test_a_call_that_comes_to_no_answer_is_in_the_record(decided, tmp_path):
+    lock, waits = tmp_path / "mcprelay.lock", asyncio.Event()
+    save(lock, Lock().reviewed("far", [define(SEARCH)], revision=None))
+
+    async def gate(call):
+        waits.set()
+        await asyncio.Event().wait()
+
+    async with Relay(servers={"far": {"target": Far(SEARCH), "allow": "*"}}, lock=lock, gate=gate) as relay:
+        tools = await relay.tools()
+        call = asyncio.ensure_future(tools["far__search"](q="x"))
+        await waits.wait()
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        lock.unlink()
+        with pytest.raises(LockUnreadable):
+            await tools["far__search"](q="x")
+        await tools.run("far__delete_all", {})
+    assert decided() == [
+        ("offer", "search", "offered pinned"),
+        ("call", "search", "cancelled"),
+        ("call", "search", "lock"),
+        ("call", "far__delete_all", "unknown_tool"),
+    ]
+
+
+async def test_a_failure_of_this_program_in_a_call_is_in_the_record(decided):
+    async def token():
+        raise RuntimeError("no token today")
+
+    async with Relay(servers={"far": {"target": Far(SEARCH), "allow": "*"}}) as relay:
+        tools = await relay.tools()
+        tools["far__search"]._post._station = None
+        tools["far__search"]._post._stations.of = lambda *_, **__: token()
+        with pytest.raises(RuntimeError):
+            await tools["far__search"](q="x")
+    assert decided()[-1] == ("call", "search", "failed")
+
+
+async def test_a_tool_without_a_public_name_of_its_own_is_not_recorded_as_offered(decided):
+    one = {"target": Far(SEARCH), "allow": "*", "prefix": "x"}
+    async with Relay(servers={"far": one}) as relay:
+        assert len((await relay.tools("far", one, "other", {**one, "target": Far(SEARCH)})).report().excluded) == 1
+    assert decided() == [("offer", "search", "offered unpinned"), ("offer", "search", "definition")]
+
+
+async def test_instructions_that_cannot_be_had_are_in_the_record(decided):
+    one = {"command": ["/nowhere/at/all"], "allow": "*", "instructions": True}
+    async with Relay(servers={"far": one}) as relay:
+        assert (await relay.instructions("far")).failed
+    assert decided() == [("instructions", None, "transport")]
 
 
 @pytest.mark.parametrize(

@@ -9,13 +9,19 @@ from __future__ import annotations
 import logging
 import re
 import sys
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
+from mcprelay.relay.errors import RelayError
 from mcprelay.relay.reveal import legible
+
+if TYPE_CHECKING:
+    from mcprelay.relay.frame import Framed
 
 log = logging.getLogger("mcprelay.relay.audit")
 _TRACE = "opentelemetry.trace"
-_OF_A_TOOL = frozenset(["offer", "call"])
+_OF_A_TOOL = frozenset(["call"])
 _PLAIN = re.compile(r'[^\s="\\]+')
 
 
@@ -24,16 +30,18 @@ def record(event: str, *, server: str, tool: str, verdict: str, principal: Any =
 
     Args:
         event: What was decided about: `offer`, `call`, `read`, `prompt`, `instructions`.
-        server: The configured name.
-        tool: The server's own name of it.
-        verdict: `offered`, `shown`, or the code of a refusal.
+        server: The configured name; empty where a model called what none of them has.
+        tool: The server's own name of it; empty where it is about all of them.
+        verdict: `offered`, `shown`, `failed`, `cancelled`, or the code of a refusal.
         principal: For whom.
         facts: Digests and sizes.
     """
     span = _span()
     if span is None and not log.isEnabledFor(logging.INFO):
         return
-    told: dict[str, Any] = {"event": event, "server": legible(server)}
+    told: dict[str, Any] = {"event": event}
+    if server:
+        told["server"] = legible(server)
     if tool or event in _OF_A_TOOL:
         told["tool"] = legible(tool)
     told["verdict"] = verdict
@@ -43,6 +51,28 @@ def record(event: str, *, server: str, tool: str, verdict: str, principal: Any =
     log.info("%s", " ".join(f"{name}={_word(value)}" for name, value in told.items()), extra={"audit": told})
     if span is not None:
         span.add_event("mcprelay.relay", {f"mcprelay.{name}": value for name, value in told.items()})
+
+
+def verdict(framed: Framed) -> str:
+    """What was decided about what a model is shown."""
+    return framed.withheld or ("failed" if framed.failed else "shown")
+
+
+def raised(error: BaseException) -> str:
+    """What became of something that ended with an error for the program."""
+    if isinstance(error, RelayError):
+        return error.code
+    return "failed" if isinstance(error, Exception) else "cancelled"
+
+
+@contextmanager
+def refused(event: str, *, server: str, tool: str, principal: Any) -> Iterator[None]:
+    """Record what is refused here, on its way to the program."""
+    try:
+        yield
+    except RelayError as error:
+        record(event, server=server, tool=tool, verdict=raised(error), principal=principal)
+        raise
 
 
 def _word(value: Any) -> str:

@@ -47,6 +47,9 @@ class Limits(Struct, frozen=True, kw_only=True):
         concurrent_requests: Questions of the server that are worked on at once, in a session.
         pending_calls: Requests of any kind that wait for an answer at once.
         pending_events: Different changes that wait to be heard.
+        pending_messages: Progress and log messages that wait to be heard; of more, older ones are dropped.
+        refusal_bytes: Refusals, and answers to pings, that wait until the server takes them; of more, those that come
+            are dropped.
         resumptions: How often in a row a stream is resumed without anything new.
         connections: HTTP connections to the server at once.
         schema_bytes, schema_nodes, schema_depth, schema_patterns, schema_pattern_bytes, schema_work: See
@@ -77,6 +80,8 @@ class Limits(Struct, frozen=True, kw_only=True):
     concurrent_requests: int = CLIENT.concurrent_requests
     pending_calls: int = CLIENT.pending_calls
     pending_events: int = CLIENT.pending_events
+    pending_messages: int = CLIENT.pending_messages
+    refusal_bytes: int = CLIENT.refusal_bytes
     resumptions: int = CLIENT.resumptions
     connections: int = CLIENT.connections
     schema_bytes: int = 262_144

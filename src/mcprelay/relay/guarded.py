@@ -115,20 +115,24 @@ class GuardedTool:
             LockUnreadable: The lock file cannot be read any more.
         """
         began = time.monotonic()
-        self._post.require(self.tool)
-        ready = await self._ready(arguments)
-        if isinstance(ready, tuple):
-            station, final = ready
-            try:  # here and not one level below: each level is gone through again whenever the call waits
-                outcome = await station.call(self.tool, final)
-            except Exception as error:  # noqa: BLE001 - whatever it is, the model gets a sentence and the program its log
-                framed = self._failed(error)
+        try:
+            self._post.require(self.tool)
+            ready = await self._ready(arguments)
+            if isinstance(ready, tuple):
+                station, final = ready
+                try:  # here and not one level below: each level is gone through again whenever the call waits
+                    outcome = await station.call(self.tool, final)
+                except Exception as error:  # noqa: BLE001 - whatever it is, the model gets a sentence and the program its log
+                    framed = self._failed(error)
+                else:
+                    framed = self._shown(outcome)
             else:
-                framed = self._shown(outcome)
-        else:
-            framed = ready
+                framed = ready
+        except BaseException as error:
+            self._record(audit.raised(error), began)
+            raise
         if audit.wanted():
-            self._record(framed, began)
+            self._record(audit.verdict(framed), began, size=framed.size)
         return framed
 
     async def _ready(self, arguments: Mapping[str, Any] | str | None) -> Framed | tuple[Station, dict[str, Any]]:
@@ -213,16 +217,16 @@ class GuardedTool:
             return self._funnel.refusal("The arguments cannot be sent as they are. Nothing was sent.", code="arguments")
         return self._funnel.failure(error, tool=self.name, narrower=self._candidate.reading.narrower)
 
-    def _record(self, framed: Framed, began: float) -> None:
+    def _record(self, verdict: str, began: float, **sizes: int) -> None:
         """Leave a record of a call."""
         audit.record(
             "call",
             server=self.server,
             tool=self.tool,
-            verdict=framed.withheld or ("failed" if framed.failed else "shown"),
+            verdict=verdict,
             principal=self._post.principal,
             digest=self.digest,
-            size=framed.size,
+            **sizes,
             milliseconds=int((time.monotonic() - began) * 1000),
         )
 

@@ -94,16 +94,18 @@ class _Making:
             if candidate.pinned == "unpinned":
                 self.unpinned.append(name)
         if audit.wanted():
-            for tool, verdict, digest in _verdicts(one.selection):
+            doubled = {left.tool for left in self.doubled if left.server == server.name}
+            for tool, verdict, digest in _verdicts(one.selection, doubled):
                 audit.record(
                     "offer", server=server.name, tool=tool, verdict=verdict, principal=one.post.principal, digest=digest
                 )
 
 
-def _verdicts(made: Selection) -> Iterator[tuple[str, str, str]]:
+def _verdicts(made: Selection, doubled: set[str]) -> Iterator[tuple[str, str, str]]:
     """What was decided about each tool that anybody asked for."""
     for candidate in made.candidates:
-        yield candidate.definition.name, f"offered {candidate.pinned}", candidate.definition.digest
+        name = candidate.definition.name
+        yield name, "definition" if name in doubled else f"offered {candidate.pinned}", candidate.definition.digest
     for changed in made.changed:
         yield changed.tool, changed.code, changed.actual
     for verdict, lefts in (("missing", made.missing), ("definition", made.excluded), ("new", made.new)):

@@ -7,25 +7,23 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from msgspec.structs import replace
 
-from mcprelay.errors import CallFailed, NeedsInput
 from mcprelay.relay import audit, config
 from mcprelay.relay.behalf import Behalf, Token, require_requests, secret
 from mcprelay.relay.budget import Ledger, Limits
-from mcprelay.relay.errors import DefinitionRefused, NotTrusted, RelayError, ServerUnreachable, SettingWrong
-from mcprelay.relay.frame import Filter, Framed, FramedMessage, Funnel, TokenCounter
+from mcprelay.relay.errors import DefinitionRefused, RelayError, ServerUnreachable, SettingWrong
+from mcprelay.relay.frame import Filter, Funnel, TokenCounter
 from mcprelay.relay.gate import PATIENCE, Gate, Gated
+from mcprelay.relay.library import Library
 from mcprelay.relay.lock import Lock
 from mcprelay.relay.lockfile import LockFile
 from mcprelay.relay.offer import Chosen, offered
-from mcprelay.relay.policy import Trust
 from mcprelay.relay.post import Post
 from mcprelay.relay.question import Askers, OnAsked
 from mcprelay.relay.reading import Readings
-from mcprelay.relay.reveal import legible
 from mcprelay.relay.selection import select
 from mcprelay.relay.settings import CacheSettings, Config, ServerSettings
 from mcprelay.relay.stations import Shelves, Stations
@@ -37,7 +35,7 @@ if TYPE_CHECKING:
     from mcprelay.relay.listed import Listed
 
 
-class Relay:
+class Relay(Library):
     """The servers of an application, and what of them its models may have.
 
     Nothing is sent to a server, and no process is started, before `allow` says what of it may be used. `async with`
@@ -217,7 +215,8 @@ class Relay:
         """
         servers = self._servers(names)
         for server in servers:
-            server.allow.require(server.name)
+            with audit.refused("offer", server=server.name, tool="", principal=self._behalf.principal):
+                server.allow.require(server.name)
         posts = [self._post(server) for server in servers]
         lock = self._lock.now()
         lists = await self._lists(posts, skip=skip_unavailable)
@@ -261,91 +260,7 @@ class Relay:
             lists.append(skipped[number] if one is None else one)
         return lists
 
-    # --- prompts, resources, instructions
-
-    async def prompt(
-        self, server: str, name: str, arguments: Mapping[str, str] | None = None
-    ) -> tuple[FramedMessage, ...]:
-        """A server's prompt, each message framed. What goes wrong on the way is a framed message, too.
-
-        Raises:
-            NotTrusted: `prompts` does not name it; nothing was sent.
-        """
-        post = self._trusting(server, name, "prompts")
-        funnel = post.funnel(Ledger())
-        try:
-            station = await post.station()
-            found = await station.ask(lambda client, deadline: client.get_prompt(name, arguments, deadline=deadline))
-            messages = funnel.prompt(found)
-        except (CallFailed, NeedsInput) as error:
-            messages = (FramedMessage("user", funnel.failure(error)),)
-        self._recorded("prompt", post, name, *(message.framed for message in messages))
-        return messages
-
-    async def read(self, server: str, uri: str) -> Framed:
-        """A server's resource, framed. What goes wrong on the way is framed, too.
-
-        Raises:
-            NotTrusted: `resources` does not name it; nothing was sent.
-        """
-        post = self._trusting(server, uri, "resources")
-        funnel = post.funnel(Ledger())
-        try:
-            station = await post.station()
-            found = await station.ask(lambda client, deadline: client.read_resource(uri, deadline=deadline))
-            framed = funnel.resource(found)
-        except (CallFailed, NeedsInput) as error:
-            framed = funnel.failure(error)
-        self._recorded("read", post, uri, framed)
-        return framed
-
-    async def instructions(self, server: str) -> Framed | None:
-        """How a server wants to be used, framed; None where it says nothing of it.
-
-        Raises:
-            NotTrusted: `instructions = true` is not set; nothing was sent.
-        """
-        settings = self._server(server)
-        if not settings.instructions:
-            raise NotTrusted(
-                f"The instructions of the server {server!r} may not be shown, so nothing was sent to it: it takes"
-                " instructions = true in its settings.",
-                server=server,
-            )
-        post = self._post(settings)
-        funnel = post.funnel(Ledger())
-        try:
-            station = await post.station()
-            face = await station.ask(lambda client, deadline: client.discover(deadline=deadline))
-        except CallFailed as error:
-            return funnel.failure(error)
-        if not face.instructions:
-            return None
-        framed = funnel.text(face.instructions, kind="instructions")
-        self._recorded("instructions", post, "", framed)
-        return framed
-
     # --- inside
-
-    def _trusting(self, server: str, name: str, key: Literal["prompts", "resources"]) -> Post:
-        settings = self._server(server)
-        trust: Trust = getattr(settings, key)
-        trust.require(server, what=key, key=key)
-        if not trust.allows(name):
-            raise NotTrusted(f"{key} of the server {server!r} does not name {legible(name)}", server=server)
-        return self._post(settings)
-
-    def _recorded(self, event: str, post: Post, name: str, *framed: Framed) -> None:
-        for one in framed:
-            verdict = one.withheld or ("failed" if one.failed else "shown")
-            audit.record(
-                event,
-                server=post.settings.name,
-                tool=name,
-                verdict=verdict,
-                principal=self._behalf.principal,
-                size=one.size,
-            )
 
     def _server(self, name: str, inline: Mapping[str, Any] | None = None) -> ServerSettings:
         """The settings of a server that this relay may ask."""

@@ -10,6 +10,7 @@ from functools import partial
 from itertools import count
 from typing import Any, final
 
+from mcprelay.relay import audit
 from mcprelay.relay.budget import Ledger
 from mcprelay.relay.frame import Framed, Funnel
 from mcprelay.relay.guarded import GuardedTool
@@ -91,6 +92,7 @@ class ToolSet:
         """
         tool = self._tools.get(name)
         if tool is None:
+            audit.record("call", server="", tool=name, verdict="unknown_tool")
             has = "Call only tools that you were given." if self._tools else "There is no tool at all."
             return Funnel("mcprelay").refusal(f"There is no tool of this name. {has}", code="unknown_tool")
         return await tool.run(arguments)

@@ -1,0 +1,117 @@
+"""What a relay reads beside tools: a server's prompts, resources and instructions, each under a list of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+from mcprelay.errors import CallFailed, NeedsInput
+from mcprelay.relay import audit
+from mcprelay.relay.behalf import Behalf
+from mcprelay.relay.budget import Ledger
+from mcprelay.relay.errors import NotTrusted
+from mcprelay.relay.frame import Framed, FramedMessage
+from mcprelay.relay.reveal import legible
+
+if TYPE_CHECKING:
+    from mcprelay.relay.policy import Trust
+    from mcprelay.relay.post import Post
+    from mcprelay.relay.settings import ServerSettings
+
+
+class Library:
+    """The part of a relay that reads."""
+
+    _behalf: Behalf
+
+    if TYPE_CHECKING:
+
+        def _server(self, name: str) -> ServerSettings: ...
+        def _post(self, settings: ServerSettings) -> Post: ...
+
+    async def prompt(
+        self, server: str, name: str, arguments: Mapping[str, str] | None = None
+    ) -> tuple[FramedMessage, ...]:
+        """A server's prompt, each message framed. What goes wrong on the way is a framed message, too.
+
+        Raises:
+            NotTrusted: `prompts` does not name it; nothing was sent.
+        """
+        post = self._trusting(server, name, "prompts", event="prompt")
+        funnel = post.funnel(Ledger())
+        try:
+            station = await post.station()
+            found = await station.ask(lambda client, deadline: client.get_prompt(name, arguments, deadline=deadline))
+            messages = funnel.prompt(found)
+        except (CallFailed, NeedsInput) as error:
+            messages = (FramedMessage("user", funnel.failure(error)),)
+        self._recorded("prompt", post, name, *(message.framed for message in messages))
+        return messages
+
+    async def read(self, server: str, uri: str) -> Framed:
+        """A server's resource, framed. What goes wrong on the way is framed, too.
+
+        Raises:
+            NotTrusted: `resources` does not name it; nothing was sent.
+        """
+        post = self._trusting(server, uri, "resources", event="read")
+        funnel = post.funnel(Ledger())
+        try:
+            station = await post.station()
+            found = await station.ask(lambda client, deadline: client.read_resource(uri, deadline=deadline))
+            framed = funnel.resource(found)
+        except (CallFailed, NeedsInput) as error:
+            framed = funnel.failure(error)
+        self._recorded("read", post, uri, framed)
+        return framed
+
+    async def instructions(self, server: str) -> Framed | None:
+        """How a server wants to be used, framed; None where it says nothing of it.
+
+        Raises:
+            NotTrusted: `instructions = true` is not set; nothing was sent.
+        """
+        settings = self._server(server)
+        with self._refused("instructions", server, ""):
+            if not settings.instructions:
+                raise NotTrusted(
+                    f"The instructions of the server {server!r} may not be shown, so nothing was sent to it: it takes"
+                    " instructions = true in its settings.",
+                    server=server,
+                )
+        post = self._post(settings)
+        funnel = post.funnel(Ledger())
+        try:
+            station = await post.station()
+            face = await station.ask(lambda client, deadline: client.discover(deadline=deadline))
+        except CallFailed as error:
+            framed = funnel.failure(error)
+        else:
+            if not face.instructions:
+                return None
+            framed = funnel.text(face.instructions, kind="instructions")
+        self._recorded("instructions", post, "", framed)
+        return framed
+
+    def _trusting(self, server: str, name: str, key: Literal["prompts", "resources"], *, event: str) -> Post:
+        settings = self._server(server)
+        trust: Trust = getattr(settings, key)
+        with self._refused(event, server, name):
+            trust.require(server, what=key, key=key)
+            if not trust.allows(name):
+                raise NotTrusted(f"{key} of the server {server!r} does not name {legible(name)}", server=server)
+        return self._post(settings)
+
+    def _refused(self, event: str, server: str, name: str) -> Any:
+        return audit.refused(event, server=server, tool=name, principal=self._behalf.principal)
+
+    def _recorded(self, event: str, post: Post, name: str, *framed: Framed) -> None:
+        for one in framed:
+            audit.record(
+                event,
+                server=post.settings.name,
+                tool=name,
+                verdict=audit.verdict(one),
+                principal=self._behalf.principal,
+                size=one.size,
+            )
