@@ -6,7 +6,6 @@ import msgspec
 import pytest
 
 from mcprelay import ConfigurationError, DeadlineExceeded, Evidence, LocalFault, ResponseInvalid
-from mcprelay.client import link
 from mcprelay.testing import ScriptedChannel
 from tests.client.peer import LEGACY, connected, fresh, in_session, tool_result
 from tests.client.scripted_http import ScriptedHttp
@@ -197,8 +196,7 @@ async def test_what_waits_unsent_is_in_work_and_answers_are_kept_while_refusals_
         assert "result" in answer
 
 
-async def test_over_http_all_answers_leave_however_few_refusals_may(monkeypatch):
-    monkeypatch.setattr(link, "REFUSALS", 2)
+async def test_over_http_all_answers_leave_however_few_refusals_may():
     answers = []
     enough = asyncio.Event()
 
@@ -222,13 +220,15 @@ async def test_over_http_all_answers_leave_however_few_refusals_may(monkeypatch)
         else:
             await exchange.reply(202 if exchange.method == "POST" else 405)
 
-    async with ScriptedHttp(respond) as http, fresh(http.url, revision=LEGACY, on_roots=["file:///a"]) as client:
+    async with (
+        ScriptedHttp(respond) as http,
+        fresh(http.url, revision=LEGACY, on_roots=["file:///a"], refusal_bytes=0) as client,
+    ):
         assert (await client.call_tool("x", timeout=5)).text == "done"
         assert sorted(answers) == list(range(60))
 
 
-async def test_over_http_few_answers_are_on_their_way_at_once_however_much_is_asked(monkeypatch):
-    monkeypatch.setattr(link, "REFUSALS", 16)
+async def test_over_http_few_answers_are_on_their_way_at_once_however_much_is_asked(caplog):
     waiting = []
     release, enough = asyncio.Event(), asyncio.Event()
 
@@ -252,10 +252,14 @@ async def test_over_http_few_answers_are_on_their_way_at_once_however_much_is_as
         else:
             await exchange.reply(202 if exchange.method == "POST" else 405)
 
-    async with ScriptedHttp(respond) as http, fresh(http.url, revision=LEGACY, close_timeout=0.1) as client:
+    options = {"revision": LEGACY, "close_timeout": 0.1, "refusal_bytes": 65_000}  # 16 of about 37 + 4096
+    async with ScriptedHttp(respond) as http, fresh(http.url, **options) as client:
         assert (await client.call_tool("x")).text == "done"
         assert len(waiting) == 16
         release.set()
+    told = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert [text for text in told if "refusal_bytes=65000 wait for it" in text] == told
+    assert len(told) == 1
 
 
 @pytest.mark.parametrize("ttl", [b"1e999", b"9" * 5000, b"-1e999", b'"5"', b"[]"])

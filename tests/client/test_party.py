@@ -37,7 +37,7 @@ def party(**options):
     ],
 )
 def test_a_level_is_asked_for_where_somebody_hears_and_does_not_say_otherwise(heard, said, asked):
-    hearing = Hearing(lambda message: None) if heard else None
+    hearing = Hearing(lambda message: None, pending_messages=10) if heard else None
     assert party(on_log=hearing, log_level=said).log_level == asked
 
 

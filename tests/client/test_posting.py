@@ -16,7 +16,6 @@ from mcprelay import (
     HttpError,
     RemoteError,
 )
-from mcprelay.client import posting
 from mcprelay.client.retry import Retry
 from tests.client.peer import INITIALIZED, fresh, tool_result
 from tests.client.scripted_http import ScriptedHttp
@@ -218,9 +217,7 @@ async def test_three_connections_are_enough_to_answer_a_question_while_the_post_
         assert (await client.call_tool("asks", timeout=5)).value == "ok"
 
 
-async def test_answers_are_never_dropped_however_many_leave_at_once(monkeypatch):
-    monkeypatch.setattr(posting, "REFUSALS", 2)
-
+async def test_answers_are_never_dropped_however_many_leave_at_once():
     async def behave(server, exchange):
         for number in range(40):
             await server.say({"id": f"q{number}", "method": "roots/list"})
@@ -229,7 +226,7 @@ async def test_answers_are_never_dropped_however_many_leave_at_once(monkeypatch)
         await server.answer(exchange)
         await exchange.reply(202)
 
-    async with paired(behave, on_roots=["file:///a"]) as (client, _, _):
+    async with paired(behave, on_roots=["file:///a"], refusal_bytes=1) as (client, _, _):
         assert (await client.call_tool("asks", timeout=5)).value == "ok"
 
 

@@ -7,7 +7,6 @@ import msgspec
 import pytest
 
 from mcprelay import RemoteError
-from mcprelay.client import progress
 from mcprelay.client.progress import Hearing
 from mcprelay.stdio.stderr import Stderr
 from tests.client.peer import DISCOVERED, connected, fresh, tool_result
@@ -56,7 +55,7 @@ async def test_a_callback_that_a_failing_call_overtakes_leaves_no_coroutine_behi
 
 async def test_a_callback_that_was_ended_hears_of_what_comes_later():
     work = Work()
-    hearing = Hearing(work)
+    hearing = Hearing(work, pending_messages=10)
     hearing.hear(1)
     hearing.drop()
     await asyncio.sleep(0)
@@ -67,16 +66,15 @@ async def test_a_callback_that_was_ended_hears_of_what_comes_later():
     assert {inspect.getcoroutinestate(one) for one in work.made} == {inspect.CORO_CLOSED}
 
 
-async def test_of_what_waits_for_a_slow_callback_the_oldest_is_dropped_and_that_is_logged_once(monkeypatch, caplog):
-    monkeypatch.setattr(progress, "WAITING", 3)
+async def test_of_what_waits_for_a_slow_callback_the_oldest_is_dropped_and_that_is_logged_once(caplog):
     work = Work()
-    hearing = Hearing(work)
+    hearing = Hearing(work, pending_messages=3)
     for number in range(10):
         hearing.hear(number)
     await hearing.finish(deadline=None)
     assert work.heard == [0, 7, 8, 9]
     assert [record.message for record in caplog.records if "is slow" in record.message] == [
-        f"the callback {work!r} is slow: 3 items wait for it, and older ones are dropped"
+        f"the callback {work!r} is slow: pending_messages=3 wait for it, and older ones are dropped"
     ]
 
 

@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, overload
+import os
+import ssl as tls
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, Self, TypeVar, Unpack, overload
 
 import msgspec
 
 from mcprelay import revisions
+from mcprelay.auth import Auth
 from mcprelay.client import discarded, handshake, misuse
 from mcprelay.client.argument import encode_object
 from mcprelay.client.cache import Cache
 from mcprelay.client.caller import Caller
 from mcprelay.client.catalogue import Catalogue, needs_input
 from mcprelay.client.connection import Connection
+from mcprelay.client.courier import Fields
 from mcprelay.client.discarded import Discarded
 from mcprelay.client.ear import Ear
 from mcprelay.client.face import Face
-from mcprelay.client.handler import Handlers
+from mcprelay.client.handler import Handlers, OnElicit, OnRoots, OnSample
 from mcprelay.client.listening import Listening
 from mcprelay.client.memory import SHARED, Memory
 from mcprelay.client.network import Network
+from mcprelay.client.option import CallOptions, TimeOptions
 from mcprelay.client.outcome import Refused, Result, Succeeded
 from mcprelay.client.party import Party
-from mcprelay.client.progress import Hearing
-from mcprelay.client.question import InputRequired
+from mcprelay.client.progress import Hearing, OnLog, OnProgress
+from mcprelay.client.question import InputRequired, Outcome
 from mcprelay.client.retry import Retry
 from mcprelay.client.setting import DEFAULTS, Settings
 from mcprelay.client.shelf import Shelf
@@ -33,26 +39,15 @@ from mcprelay.client.toolbox import Toolbox
 from mcprelay.client.tooling import Tooling
 from mcprelay.contract import Contract
 from mcprelay.errors import ConfigurationError
+from mcprelay.ports import Channel, Sender
 from mcprelay.revisions import Era
-from mcprelay.types import ClientCapabilities, Implementation, SubscriptionFilter
+from mcprelay.types import ClientCapabilities, Implementation, LogLevel, SubscriptionFilter
 from mcprelay.wire import jsonrpc
 
 if TYPE_CHECKING:
-    import os
-    import ssl as tls
-    from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
     from types import TracebackType
-    from typing import Self, Unpack
 
-    from mcprelay.auth import Auth
-    from mcprelay.client.courier import Fields
-    from mcprelay.client.handler import OnElicit, OnRoots, OnSample
-    from mcprelay.client.option import CallOptions, TimeOptions
-    from mcprelay.client.progress import OnLog, OnProgress
-    from mcprelay.client.question import Outcome
-    from mcprelay.ports import Channel, Sender
     from mcprelay.server.context import Context
-    from mcprelay.types import LogLevel
 
 __all__ = ["Client"]
 
@@ -150,7 +145,7 @@ class Client(Catalogue):
             offered=_offered(revision),
             capabilities=capabilities,
             changed=self._changed,
-            on_log=None if on_log is None else Hearing(on_log),
+            on_log=None if on_log is None else Hearing(on_log, pending_messages=self.settings.pending_messages),
             log_level=log_level,
         )
         network = Network(sender=sender, proxy=proxy, ssl=ssl, trust_env=trust_env, allow_plaintext=allow_plaintext)

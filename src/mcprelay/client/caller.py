@@ -115,14 +115,17 @@ class Caller:
             call.meta, call.correlation_id = encode_meta(meta, idempotency_key, correlation_id)
             call.idempotent = idempotency_key is not None
         if on_progress is not None or (on_progress := self._on_progress) is not None:
-            call.on_progress = Hearing(on_progress)
+            call.on_progress = self._hearing(on_progress)
         elif call.wait is not None:
-            call.on_progress = Hearing(_unheard)
+            call.on_progress = self._hearing(_unheard)
         if on_log is not None:
-            call.on_log = Hearing(on_log)
+            call.on_log = self._hearing(on_log)
             call.log_level = log_level or LOG_LEVEL
         elif log_level:
             call.log_level = log_level
+
+    def _hearing(self, callback: Callable[[T], Awaitable[None] | None]) -> Hearing[T]:
+        return Hearing(callback, pending_messages=self.settings.pending_messages)
 
     def _time(self, call: Call, timeout: float | None, deadline: float | None) -> None:
         """Until when: `timeout` seconds from now, or `deadline`; with both, progress restarts one up to the other."""
@@ -320,8 +323,8 @@ class Caller:
             _, late = await asyncio.wait(tasks.values(), timeout=_left(call), return_when=asyncio.FIRST_EXCEPTION)
             for key, task in tasks.items():
                 if task.cancelled():
-                    method = requests[key].method
-                    raise CallFailed(f"the handler of {method} was cancelled", evidence=Evidence.ANSWERED)
+                    reason = f"{failure.what(call)}: the handler of {requests[key].method} was cancelled"
+                    raise CallFailed(reason, evidence=Evidence.ANSWERED, **failure.known(call))
                 if task.done():
                     task.result()
             if late:

@@ -42,9 +42,6 @@ _NOISE = 200
 _SUSPECTS = 64
 """How many of the calls that wait an answer under a wrong id may have been meant for."""
 
-_UNSAID = 2**20
-"""How many bytes of refusals and notices may wait for a server that does not read, before it gets no more refusals."""
-
 
 class _Answer(bytes):
     """The answer to a question. While it waits in the outbox, the question is still in work."""
@@ -165,7 +162,7 @@ class Line(Link):
     @property
     def swamped(self) -> bool:
         """See `Link`."""
-        return self._unsaid > _UNSAID
+        return self._unsaid > self.settings.refusal_bytes
 
     def _reply(self, message: bytes) -> None:
         if message and self.alive:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import math
 import os
 import struct
@@ -36,9 +37,8 @@ if TYPE_CHECKING:
     from mcprelay.errors import CallFailed
     from mcprelay.revisions import Revision
 
-REFUSALS = 256
-"""How many refusals and answers to pings may be on their way to a server at once. One that takes no more of them gets
-no more; answers to its questions count against `concurrent_requests` instead, and are never dropped."""
+_TASK_BYTES = 4096
+"""What a message that leaves in a task of its own takes beside its bytes, about."""
 PROGRESS = "notifications/progress"
 MESSAGE = "notifications/message"
 CANCELLED = "notifications/cancelled"
@@ -107,7 +107,8 @@ class Link:
         self._asked = 0
         self._questions = 0  # since nobody was being asked
         self._owing = 0  # answers to questions that are made, and have not left
-        self._refusing = 0
+        self._refusing = 0  # bytes of refusals and answers to pings that have not left
+        self._dropping = False
         self._renewal: asyncio.Future[None] | None = None
 
     # --- what a wire implements
@@ -346,22 +347,35 @@ class Link:
 
     @property
     def swamped(self) -> bool:
-        """Whether the server must take refusals and answers to pings before it gets more of them."""
-        return self._refusing >= REFUSALS
+        """Whether the server must take refusals and answers to pings before it gets more of them.
+
+        Answers to its questions count against `concurrent_requests` instead, and are never dropped.
+        """
+        return self._refusing > self.settings.refusal_bytes
 
     def _say(self, message: bytes) -> None:
         """Refuse a request, or answer a ping, unless the server takes no such answers: they could fill our memory."""
         if self.swamped:
-            logger.debug("the server asks more than it takes answers for: a refusal or the answer to a ping is dropped")
+            self._drop()
         elif message:
-            self._refusing += 1
+            self._refusing += len(message) + _TASK_BYTES
             self.spawn(self._said(message))
+
+    def _drop(self) -> None:
+        level = logging.DEBUG if self._dropping else logging.WARNING
+        self._dropping = True
+        logger.log(
+            level,
+            "the server asks more than it takes answers for: refusal_bytes=%d wait for it, and the answer to a ping,"
+            " or a refusal, is dropped",
+            self.settings.refusal_bytes,
+        )
 
     async def _said(self, message: bytes) -> None:
         try:
             await self.tell(message)
         finally:
-            self._refusing -= 1
+            self._refusing -= len(message) + _TASK_BYTES
 
     def _reply(self, message: bytes) -> None:
         """Give a question's answer, beside the calls. None is dropped; until it has left, the question is in work."""

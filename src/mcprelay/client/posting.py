@@ -14,7 +14,7 @@ from mcprelay.client import failure
 from mcprelay.client.deadline import is_cancelled
 from mcprelay.client.ending import Ending
 from mcprelay.client.line import Line
-from mcprelay.client.link import REFUSALS, Link
+from mcprelay.client.link import Link
 from mcprelay.client.progress import logger
 from mcprelay.errors import CallFailed, Evidence
 from mcprelay.revisions import Era
@@ -80,7 +80,7 @@ class PairLine(Line):
     @property
     def swamped(self) -> bool:
         """See `Link`."""
-        return self._refusing >= REFUSALS
+        return self._refusing > self.settings.refusal_bytes
 
     def _reply(self, message: bytes) -> None:
         Link._reply(self, message)  # noqa: SLF001 - no outbox here: an answer is a POST, as over HTTP

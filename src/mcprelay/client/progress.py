@@ -9,17 +9,17 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from msgspec import Struct
 
 from mcprelay.client.deadline import is_cancelled
+from mcprelay.types import LogLevel
 
 if TYPE_CHECKING:
     from collections import deque
-    from collections.abc import Awaitable, Callable
 
-    from mcprelay.types import LogLevel
 
 logger = logging.getLogger("mcprelay.client")
 
@@ -42,22 +42,24 @@ class LogMessage(Struct, frozen=True):
     logger: str | None = None
 
 
-OnProgress: TypeAlias = "Callable[[Progress], Awaitable[None] | None]"
-OnLog: TypeAlias = "Callable[[LogMessage], Awaitable[None] | None]"
-
-
-WAITING = 1000
-"""How many items may wait for a callback that is slow. Of more the oldest is dropped: a server could else fill our
-memory by saying much."""
+OnProgress: TypeAlias = Callable[[Progress], Awaitable[None] | None]
+OnLog: TypeAlias = Callable[[LogMessage], Awaitable[None] | None]
 
 
 class Hearing(Generic[_T]):
-    """One callback, called with one item after the other."""
+    """One callback, called with one item after the other.
 
-    __slots__ = ("_call", "_dropped", "_task", "_waiting")
+    Args:
+        call: The callback.
+        pending_messages: How many items may wait for it while it is slow. Of more the oldest is dropped: a server could
+            else fill our memory by saying much.
+    """
 
-    def __init__(self, call: Callable[[_T], Awaitable[None] | None]) -> None:
+    __slots__ = ("_call", "_dropped", "_most", "_task", "_waiting")
+
+    def __init__(self, call: Callable[[_T], Awaitable[None] | None], *, pending_messages: float) -> None:
         self._call = call
+        self._most = pending_messages
         self._dropped = 0
         self._waiting: deque[_T] | None = None
         self._task: asyncio.Task[None] | None = None
@@ -76,12 +78,16 @@ class Hearing(Generic[_T]):
             self._go_on(pending, item)
 
     def _wait(self, item: _T, waiting: deque[_T]) -> None:
-        if len(waiting) > WAITING:  # the first is being called back
+        if len(waiting) > self._most:  # the first is being called back
             if not self._dropped:
                 logger.warning(
-                    "the callback %r is slow: %d items wait for it, and older ones are dropped", self._call, WAITING
+                    "the callback %r is slow: pending_messages=%d wait for it, and older ones are dropped",
+                    self._call,
+                    self._most,
                 )
             self._dropped += 1
+            if self._most < 1:
+                return
             del waiting[1]
         waiting.append(item)
 

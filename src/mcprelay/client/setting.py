@@ -26,6 +26,8 @@ class Settings(Struct, frozen=True, kw_only=True):
         pending_calls: How many calls may wait for an answer at once.
         concurrent_requests: How many questions of a server may be worked on at once (handshake era). One whose answer
             has not left yet is in work, so a server that asks without taking the answers is refused more.
+        refusal_bytes: How many bytes of refusals, and of answers to pings, may wait for a server that does not take
+            them; those beyond are dropped. One that leaves in a task of its own, as over HTTP, counts 4096 more.
         connections: How many HTTP connections may be open at once. The HTTP+SSE pair takes 3 at least.
         response_bytes: The longest answer, and the longest event of a stream, in bytes.
         depth: How deep an answer may nest.
@@ -37,6 +39,8 @@ class Settings(Struct, frozen=True, kw_only=True):
         cursor_bytes: How long the cursor of a page may be.
         list_restarts: How often a list is begun again because it changed while it was read.
         pending_events: How many different events may wait for a listener.
+        pending_messages: How many progress or log messages may wait for a callback that is slow; of more, older ones
+            are dropped.
         reconnections: How often in a row a listening with `reconnect=True` tries in vain to begin again.
         resumptions: How often a stream is resumed in a row without anything new (handshake era over HTTP).
         cache_entries: How many results are kept for as long as the server says that they are fresh.
@@ -49,6 +53,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     close_timeout: float = 2.0
     pending_calls: int = 10_000
     concurrent_requests: int = 64
+    refusal_bytes: int = 2**20
     connections: int = 1024
     response_bytes: int = 64 * 2**20
     depth: int = DEPTH
@@ -60,6 +65,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     cursor_bytes: int = 8192
     list_restarts: int = 3
     pending_events: int = 1024
+    pending_messages: int = 1000
     reconnections: int = 20
     resumptions: int = 5
     cache_entries: int = 1024

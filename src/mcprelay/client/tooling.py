@@ -60,7 +60,8 @@ class Tooling:
         if not isinstance(tool, str) or not tool:
             raise ConfigurationError(f"a tool is called by its name or its contract, not by {told_value(tool)}")
         encoded = b"{}" if arguments is None else encode_object(arguments, what="the arguments of", of=tool)
-        call = self._caller.call(METHOD, b'"name":%b,"arguments":%b' % (encode(tool), encoded), name=tool, options=options)
+        members = b'"name":%b,"arguments":%b' % (encode(tool), encoded)
+        call = self._caller.call(METHOD, members, name=tool, options=options)
         known = self._toolbox.get(tool)
         if known is not None and known.params:
             call.params = known.params
