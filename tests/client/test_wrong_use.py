@@ -1,6 +1,8 @@
 """What is wrong with a target, a listening or an answer is told in the caller's words, and nothing waits for ever."""
 
 import asyncio
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -23,8 +25,12 @@ class Source:
     [
         ("http://[::1", {}, "the address 'http://[::1' is none: Invalid IPv6 URL"),
         ("http://\u2100/", {}, "invalid characters under NFKC"),
-        ([""], {}, "a command names a program"),
-        (["x", "a\0b"], {}, "holds no null character"),
+        ([""], {}, "a command is a list that begins with a program"),
+        ([], {}, "a command is a list that begins with a program"),
+        (["x", "a\0secret"], {}, "a command holds no null character, and its item 1 does"),
+        (["x", 5], {}, "a command is a list of strings and paths, and its item 1 is 5 (int)"),
+        (["x", "y", None], {}, "its item 2 is None (NoneType)"),
+        (["x", b"y"], {}, "its item 1 is b'y' (bytes)"),
         (["x"], {"env": {"A=B": "secret"}}, "env: 'A=B' is not the name of a variable"),
         (["x"], {"env": {"": "secret"}}, "env: '' is not the name of a variable"),
         (["x"], {"env": {"A": "sec\0ret"}}, "env: the value of 'A' holds a null character"),
@@ -35,6 +41,14 @@ def test_a_target_that_can_be_none_is_told_where_it_is_given(target, options, sa
         Client(target, **options)
     assert said in str(caught.value)
     assert "secret" not in str(caught.value)
+
+
+async def test_a_path_may_be_an_item_of_a_command(tmp_path):
+    program = tmp_path / "near.py"
+    program.write_text("from mcprelay import Server\nServer('near').run()\n", encoding="utf-8")
+    async with Client([Path(sys.executable), program]) as client:
+        await client.discover()
+        assert client.server.info.name == "near"
 
 
 @pytest.mark.parametrize("given", [None, 5])

@@ -63,8 +63,8 @@ class Client(Catalogue):
     `async with client:`, or `connect()` and `aclose()`, in any task. A client that was closed can be opened again.
 
     Args:
-        target: An address (`https://…`), a command (a list of strings), a `Server` of this process or anything else
-            with a `connect()` that gives a `Channel`, or a `Channel`.
+        target: An address (`https://…`), a command (a list of strings and paths), a `Server` of this process or anything
+            else with a `connect()` that gives a `Channel`, or a `Channel`.
         auth: Over HTTP: a bearer token, a function that gives one for each request, or an `Auth` that gets tokens.
         headers: Over HTTP: more headers, or a function that gives them for each request. The protocol's own cannot be
             set.
@@ -99,7 +99,7 @@ class Client(Catalogue):
 
     def __init__(
         self,
-        target: str | Sequence[str] | Channel | Any,
+        target: str | Sequence[str | os.PathLike[str]] | Channel | Any,
         *,
         auth: str | Callable[[], str | Awaitable[str]] | Auth | None = None,
         headers: Fields | None = None,

@@ -38,8 +38,13 @@ def told_value(value: Any) -> str:
 
 
 def meant(word: str, known: Iterable[str]) -> str:
-    """A question that ends a sentence about a word that is not known, or all the words that are."""
+    """What ends a sentence about a word that is not known: what it is here, a question, or all the words that are."""
+    from mcprelay.client import elsewhere  # a mistake pays for it, not everyone
+
     known = sorted(known)
+    told = elsewhere.ours(word, known)
+    if told is not None:
+        return told
     close = closest(word, known)
     return f"did you mean {close!r}?" if close else f"there are {', '.join(known)}"
 

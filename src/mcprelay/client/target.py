@@ -156,26 +156,25 @@ class Command(_Reached):
 
     def __init__(
         self,
-        command: Sequence[str],
+        command: Sequence[str | os.PathLike[str]],
         *,
         env: Mapping[str, str] | None,
         cwd: str | os.PathLike[str] | None,
         stderr: Any,
     ) -> None:
-        if not command or not all(isinstance(part, str) for part in command):
-            raise ConfigurationError(f"a command is a list of strings that is not empty, not {list(command)!r}")
-        if not command[0] or any("\0" in part for part in command):
-            raise ConfigurationError(f"a command names a program and holds no null character, unlike {list(command)!r}")
+        parts = [_part(index, part) for index, part in enumerate(command)]
+        if not parts or not parts[0]:
+            raise ConfigurationError("a command is a list that begins with a program: ['python', 'server.py']")
         misuse.environment("env", env)
         misuse.of_type("cwd", cwd, str, os.PathLike)
         if stderr not in ("tail", "inherit") and not callable(stderr):
             wrong = misuse.told_value(stderr)
             raise ConfigurationError(f"stderr is 'tail', 'inherit' or a function that gets each line, and not {wrong}")
-        self._command = list(command)
+        self._command = parts
         self._env = None if env is None else dict(env)
         self._cwd = cwd
         self._stderr: Any = stderr
-        self.name = command[0]
+        self.name = parts[0]
 
     @property
     def reach(self) -> Any:
@@ -284,6 +283,20 @@ class Source(_Reached):
                 reason = f"connect() of {self.name!r} did not give a channel within connect_timeout="
                 raise failure.unconnected(None, f"{reason}{party.settings.connect_timeout:g} seconds") from None
             raise failure.unconnected(None, f"connect() of {self.name!r} failed ({error!r})") from error
+
+
+def _part(index: int, part: Any) -> str:
+    """One item of a command. It may be a secret, so an item that is text is not shown."""
+    try:
+        text = os.fspath(part)
+    except TypeError:
+        text = None
+    if not isinstance(text, str):
+        wrong = misuse.told_value(part)
+        raise ConfigurationError(f"a command is a list of strings and paths, and its item {index} is {wrong}")
+    if "\0" in text:
+        raise ConfigurationError(f"a command holds no null character, and its item {index} does")
+    return text
 
 
 def _split(url: str) -> SplitResult:
