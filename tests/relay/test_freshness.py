@@ -135,6 +135,20 @@ async def test_a_list_that_changed_at_each_of_its_readings_is_not_what_the_next_
         assert (await relay.tools())["far__search"].description == "Another."
 
 
+async def test_a_list_that_changed_at_each_of_its_readings_does_not_stand_where_changes_are_heard_either():
+    far = Restless(SEARCH, times=0, ttl_ms=0)
+    async with Relay(servers=servers(far=far)) as relay:
+        await relay.tools()
+        [station] = relay._stations._open.values()
+        await settle()
+        station._hears = True
+        far.times = 5
+        tools = await relay.tools()
+        await far.read_by_all()
+        assert (await tools["far__search"](q="x")).withheld == "definition"
+        assert not far.of("tools/call")
+
+
 async def test_whoever_waited_for_a_list_that_changed_at_each_of_its_readings_has_it_too():
     far = Restless(SEARCH, times=1_000)
     async with Relay(servers={"far": {"target": far, "allow": "*", "cache": 600}}) as relay:
