@@ -1,6 +1,7 @@
 """An interpreter that ends without closing its clients leaves nothing behind, and says nothing."""
 
 import asyncio
+import contextlib
 import gc
 import http.server
 import json
@@ -13,7 +14,9 @@ import threading
 
 import pytest
 
+from mcprelay import Client, Server
 from mcprelay.client.http import HttpSender
+from mcprelay.client.listening import ToolsChanged
 from mcprelay.ports import Request
 from tests.client.scripted_http import ScriptedHttp
 from tests.client.test_lifetime import SERVER
@@ -201,6 +204,58 @@ async def test_an_http_client_that_is_dropped_closes_its_connections(caplog):
         gc.collect()
         await asyncio.wait_for(gone.wait(), 10)
     assert caplog.records == []
+
+
+async def test_a_client_that_is_dropped_ends_its_child():
+    client = await Client([sys.executable, "-c", SERVER]).connect()
+    assert (await client.call_tool("x", {"a": 1})).value == {"a": 1}
+    gone = asyncio.Event()
+    process = os.pidfd_open(client._connection.current.channel.pid)
+    loop = asyncio.get_running_loop()
+    loop.add_reader(process, gone.set)
+    try:
+        del client
+        gc.collect()
+        await asyncio.wait_for(gone.wait(), 10)
+    finally:
+        loop.remove_reader(process)
+        os.close(process)
+
+
+async def test_a_client_that_is_dropped_stays_for_whoever_still_listens():
+    server = Server("x")
+
+    @server.tool
+    async def first() -> int:
+        return 1
+
+    client = await Client(server).connect()
+    listening = client.listen(tools=True)
+    async with listening as events:
+        del client
+        gc.collect()
+
+        @server.tool
+        async def second() -> int:
+            return 2
+
+        event = await asyncio.wait_for(anext(events), 10)
+    assert isinstance(event, ToolsChanged)
+
+
+async def test_a_client_that_is_dropped_leaves_the_server_in_this_process():
+    ended = asyncio.Event()
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_server):
+        yield {}
+        ended.set()
+
+    client = await Client(Server("x", lifespan=lifespan)).connect()
+    await client.discover()
+    del client
+    gc.collect()
+    await asyncio.wait_for(ended.wait(), 10)
 
 
 def test_a_loop_that_was_only_closed_is_said_nothing_of_either(address):

@@ -28,7 +28,7 @@ from mcprelay.client.memory import SHARED, Memory
 from mcprelay.client.network import Network
 from mcprelay.client.option import CallOptions, TimeOptions
 from mcprelay.client.outcome import Refused, Result, Succeeded
-from mcprelay.client.party import Party
+from mcprelay.client.party import Party, weakly
 from mcprelay.client.progress import Hearing, OnLog, OnProgress
 from mcprelay.client.question import InputRequired, Outcome
 from mcprelay.client.retry import Retry
@@ -63,7 +63,7 @@ class Client(Catalogue):
     `async with client:`, or `connect()` and `aclose()`, in any task. A client that was closed can be opened again.
 
     Args:
-        target: An address (`https://…`), a command (a list of strings and paths), a `Server` of this process or anything
+        target: An address (`https://…`), a command (a list of strings or paths), a `Server` of this process or anything
             else with a `connect()` that gives a `Channel`, or a `Channel`.
         auth: Over HTTP: a bearer token, a function that gives one for each request, or an `Auth` that gets tokens.
         headers: Over HTTP: more headers, or a function that gives them for each request. The protocol's own cannot be
@@ -144,7 +144,7 @@ class Client(Catalogue):
             settings=self.settings,
             offered=_offered(revision),
             capabilities=capabilities,
-            changed=self._changed,
+            changed=weakly(self._changed),
             on_log=None if on_log is None else Hearing(on_log, pending_messages=self.settings.pending_messages),
             log_level=log_level,
         )

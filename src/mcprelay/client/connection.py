@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
+import weakref
 from typing import TYPE_CHECKING, Any
 
 from mcprelay.client import failure
 from mcprelay.client.deadline import is_cancelled
+from mcprelay.client.party import weakly
 from mcprelay.client.memory import Acquaintance
 from mcprelay.errors import CallFailed, ConnectFailed, Evidence, LocalFault
 
@@ -47,7 +50,8 @@ class Connection:
         self._process = 0  # where it was opened
         self._leaving: set[asyncio.Future[Any]] = set()
         party.met = self._known.keep
-        party.leaving = self._leaves
+        self._forsaken: weakref.finalize[..., Connection] | None = None
+        party.leaving = weakly(self._leaves)
 
     def _leaves(self, ending: asyncio.Future[Any]) -> None:
         """What failed to connect is being ended beside the calls; `close`, and the next attempt, wait for it."""
@@ -174,6 +178,8 @@ class Connection:
                 raise
             raise failure.unconnected(None, f"connecting was cancelled from inside ({error!r})") from error
         self.current = link
+        self._forsaken = weakref.finalize(self, _forsake, link, self._process)
+        self._forsaken.atexit = False
         return link
 
     async def close(self) -> None:
@@ -200,6 +206,8 @@ class Connection:
             opening.cancel()
             self._leaves(opening)
         self._held = False
+        if self._forsaken is not None:
+            self._forsaken.detach()
         ending = asyncio.ensure_future(self._end(link, self._leaving.copy()))
         self._leaves(ending)
         await asyncio.shield(ending)  # which goes on when whoever closes is cancelled
@@ -222,6 +230,23 @@ _ANOTHER_PROCESS = (
     "this process was forked from the one that this client is open in, and a connection cannot be shared by processes: "
     "make a client in each process, after the fork"
 )
+
+
+_ENDINGS: set[asyncio.Task[None]] = set()
+"""Of links whose client is gone: nobody else knows of them."""
+
+
+def _forsake(link: Link, process: int) -> None:
+    """A client was dropped without having been closed: its link, which the loop holds, ends all the same."""
+
+    def end() -> None:
+        task = link.loop.create_task(link.aclose())
+        _ENDINGS.add(task)
+        task.add_done_callback(_ENDINGS.discard)
+
+    if link.alive and process == os.getpid():  # in a fork the loop is the other process's
+        with contextlib.suppress(RuntimeError):  # the loop is closed, and with it all that it held
+            link.loop.call_soon_threadsafe(end)
 
 
 def _seen(task: asyncio.Task[Link]) -> None:

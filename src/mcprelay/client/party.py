@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+import weakref
+from typing import TYPE_CHECKING, ParamSpec, cast
 
 import msgspec
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from mcprelay.client.setting import Settings
     from mcprelay.revisions import Revision
     from mcprelay.types import Implementation, LogLevel
+
+_P = ParamSpec("_P")
 
 _encode = msgspec.json.Encoder().encode
 LOG_LEVEL: LogLevel = "info"
@@ -115,6 +118,21 @@ class Party:
             return f"elicitation.{mode}" if known and mode not in (kind or ("form",)) else None
         tools = method == SAMPLE and (params.get("tools") is not None or params.get("toolChoice") is not None)
         return "sampling.tools" if tools and "tools" not in kind else None
+
+
+def weakly(method: Callable[_P, None]) -> Callable[_P, None]:
+    """A bound method that does not keep its object; once that is gone, nothing happens.
+
+    What is told of a party outlives whoever listens: a link is held by its loop, and would keep a client that was
+    dropped.
+    """
+    held = weakref.WeakMethod(method)
+
+    def tell(*args: _P.args, **kwargs: _P.kwargs) -> None:
+        if (alive := held()) is not None:
+            alive(*args, **kwargs)
+
+    return tell
 
 
 def _ignore(_: object) -> None:
