@@ -2,9 +2,11 @@ import asyncio
 
 import pytest
 
+from mcprelay import CallFailed, Client, Retry
+from mcprelay.client.memory import Memory
 from mcprelay.errors import ConnectionLost, Evidence, LimitExceeded, NotSent
 from mcprelay.ports import Request
-from mcprelay.testing import Answer, Cut, ScriptedSender, result
+from mcprelay.testing import Answer, Cut, ScriptedSender, ScriptFault, result
 
 
 def request(body: bytes = b'{"jsonrpc":"2.0","id":7,"method":"ping"}') -> Request:
@@ -33,6 +35,37 @@ async def test_requests_are_answered_in_the_order_of_the_script():
 async def test_a_request_that_the_script_does_not_have_is_told():
     with pytest.raises(AssertionError, match=r"no answer for POST http://server.example/mcp"):
         await fetch(ScriptedSender(), request())
+
+
+def fails(request: Request) -> Answer:
+    assert request.body == b"another"
+    return Answer()
+
+
+@pytest.mark.parametrize(
+    ("script", "told"),
+    [
+        ((), "the script has no answer for POST http://server.example/mcp b'{"),
+        ((fails,), "the step for POST http://server.example/mcp raised AssertionError("),
+        ((lambda _: {}["x"],), "the step for POST http://server.example/mcp raised KeyError('x')"),
+        ((lambda _: {},), "the step for POST http://server.example/mcp gave {}, and not an Answer"),
+    ],
+)
+async def test_a_mistake_of_the_script_goes_through_a_client_and_is_no_failure_of_the_call(script, told):
+    with pytest.raises(AssertionError) as caught:
+        async with Client("http://server.example/mcp", sender=ScriptedSender(*script), memory=Memory()) as client:
+            await client.call_tool("pay", {"amount": 5}, retry=Retry(attempts=3, backoff=0))
+    assert isinstance(caught.value, ScriptFault)
+    assert not isinstance(caught.value, CallFailed)
+    assert str(caught.value).startswith(told)
+
+
+async def test_a_step_may_raise_what_a_sender_may():
+    def refuses(_: Request) -> Answer:
+        raise NotSent("nobody listens")
+
+    with pytest.raises(NotSent):
+        await fetch(ScriptedSender(refuses), request())
 
 
 @pytest.mark.parametrize("cut", [cut for cut in Cut if cut is not Cut.IN_ANSWER])

@@ -22,12 +22,13 @@ if TYPE_CHECKING:
     from mcprelay.testing.kit.sender import check_sender
     from mcprelay.testing.kit.store import check_store
     from mcprelay.testing.memory import memory_channels
-    from mcprelay.testing.sender import Answer, Cut, ScriptedSender, result
+    from mcprelay.testing.sender import Answer, Cut, ScriptedSender, ScriptFault, result
 
 __all__ = [
     "Answer",
     "Cut",
     "FakeClock",
+    "ScriptFault",
     "ScriptedChannel",
     "ScriptedSender",
     "check_bus",
@@ -43,6 +44,7 @@ _HOME = {
     "Answer": "sender",
     "Cut": "sender",
     "FakeClock": "clock",
+    "ScriptFault": "sender",
     "ScriptedChannel": "channel",
     "ScriptedSender": "sender",
     "check_bus": "kit.bus",

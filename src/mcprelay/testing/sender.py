@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import msgspec
 from msgspec import Struct, field
 
-from mcprelay.errors import ConnectionLost, Evidence, LimitExceeded, NotSent
+from mcprelay.errors import ConnectionLost, Evidence, LimitExceeded, LocalFault, MCPRelayError, NotSent
 from mcprelay.ports import Reply, Request
 
 if TYPE_CHECKING:
@@ -56,6 +56,13 @@ class Answer(Struct, kw_only=True):
 Step: TypeAlias = Answer | Callable[[Request], Answer]
 
 
+class ScriptFault(LocalFault, AssertionError):
+    """The script is at fault: it has no answer for a request, or a step of it failed.
+
+    It is the test's own mistake, so it goes through a client as it is: no call fails with it as if the network had.
+    """
+
+
 def result(value: Any) -> Callable[[Request], Answer]:
     """A step that answers the JSON-RPC request it gets with this result, as JSON."""
 
@@ -87,12 +94,15 @@ class ScriptedSender:
 
     @asynccontextmanager
     async def send(self, request: Request) -> AsyncGenerator[Reply]:
-        """See `Sender`. A request that the script does not have is an `AssertionError`."""
+        """See `Sender`.
+
+        Raises:
+            ScriptFault: The script has no answer for this request, or its step failed.
+        """
         if not self._script:
-            raise AssertionError(f"the script has no answer for {request.method} {request.url} {request.body!r}")
+            raise ScriptFault(f"the script has no answer for {request.method} {request.url} {request.body!r}")
         self.requests.append(request)
-        step = self._script.pop(0)
-        answer = step if isinstance(step, Answer) else step(request)
+        answer = _answered(self._script.pop(0), request)
         request.evidence = Evidence.NOT_SENT
         if answer.cut is not None and answer.cut is not Cut.IN_ANSWER:
             request.evidence = answer.cut.evidence
@@ -133,6 +143,21 @@ class ScriptedReply:
             await asyncio.sleep(0)
         if self._answer.cut is Cut.IN_ANSWER:
             await _cut(self._answer)
+
+
+def _answered(step: Any, request: Request) -> Answer:
+    """What a step says; it may raise what a sender may."""
+    if isinstance(step, Answer):
+        return step
+    try:
+        answer = step(request)
+    except MCPRelayError:
+        raise
+    except Exception as error:
+        raise ScriptFault(f"the step for {request.method} {request.url} raised {error!r}") from error
+    if not isinstance(answer, Answer):
+        raise ScriptFault(f"the step for {request.method} {request.url} gave {answer!r}, and not an Answer")
+    return answer
 
 
 async def _cut(answer: Answer) -> None:
