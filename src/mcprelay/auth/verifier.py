@@ -10,6 +10,7 @@ import asyncio
 import base64
 import hashlib
 import hmac
+import importlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
@@ -97,7 +98,7 @@ def _attestation(claims: Mapping[str, Any]) -> Attestation:
 
 
 class JwtVerifier:
-    """JSON Web Tokens of one issuer, with its published keys. Needs PyJWT: `pip install mcprelay[jwt]`.
+    """JSON Web Tokens of one issuer, with its published keys. Needs PyJWT: `pip install 'mcprelay[jwt]'`.
 
     Keys are fetched when they are first needed, kept for an hour, and fetched again when a token names a key that is
     not among them (at most every 30 seconds, so that nobody can make this server hammer the issuer).
@@ -109,6 +110,9 @@ class JwtVerifier:
         leeway: Seconds that clocks may differ.
         sender: Sends the requests; the client's own by default.
         now: Seconds since the epoch.
+
+    Raises:
+        ConfigurationError: PyJWT is not installed, or an algorithm proves nothing.
     """
 
     def __init__(
@@ -124,11 +128,12 @@ class JwtVerifier:
         if any(name.startswith("HS") or name.lower() == "none" for name in algorithms):
             msg = f"algorithms: {list(algorithms)} has one that proves nothing with a published key"
             raise ConfigurationError(msg)
+        self._jwt = _pyjwt()
         self._issuer = issuer
         self._algorithms = list(algorithms)
         self._leeway = leeway
         self._now = now
-        self._keys = _Keys(jwks_url, sender, now)
+        self._keys = _Keys(jwks_url, sender, now, jwt=self._jwt)
 
     async def aclose(self) -> None:
         """Close its connections on this event loop, when the server stops."""
@@ -136,11 +141,7 @@ class JwtVerifier:
 
     async def __call__(self, token: str) -> Attestation:
         """What the token says, if its issuer signed it and its time is now."""
-        try:
-            import jwt
-        except ImportError:
-            msg = "JwtVerifier needs PyJWT: pip install mcprelay[jwt]"
-            raise ConfigurationError(msg) from None
+        jwt = self._jwt
         try:
             header = jwt.get_unverified_header(token)
             key = await self._keys.find(header.get("kid"))
@@ -167,11 +168,26 @@ class JwtVerifier:
         return _attestation(claims)
 
 
+def _pyjwt() -> Any:
+    """PyJWT.
+
+    Raises:
+        ConfigurationError: It is not installed. That is said where a verifier is made: each request would only be told
+            that nobody can say what its token is worth.
+    """
+    try:
+        return importlib.import_module("jwt")
+    except ImportError as error:
+        msg = "JwtVerifier needs the package PyJWT (pip install 'mcprelay[jwt]'); Introspection needs nothing"
+        raise ConfigurationError(msg) from error
+
+
 class _Keys:
     """An issuer's keys."""
 
-    def __init__(self, url: str, sender: Sender | None, now: Callable[[], float]) -> None:
+    def __init__(self, url: str, sender: Sender | None, now: Callable[[], float], *, jwt: Any) -> None:
         self._url = url
+        self._jwt = jwt
         self.questioner = _Questioner(sender)
         self._now = now
         self._known: dict[str | None, Any] = {}
@@ -194,8 +210,7 @@ class _Keys:
         return self._known[key_id]
 
     async def _fetch(self) -> None:
-        import jwt
-
+        jwt = self._jwt
         request = Request(method="GET", url=self._url, headers=[("Accept", "application/json")])
         answer = await self.questioner.ask(request)
         try:
