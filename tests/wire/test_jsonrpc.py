@@ -126,9 +126,21 @@ def test_a_batch_is_its_messages_in_order_each_good_or_bad() -> None:
     assert not jsonrpc.is_batch(b'{"a":[]}')
 
 
-@pytest.mark.parametrize("data", [b"[]", b"[1", b"[" * 200])
-def test_an_empty_broken_or_deep_batch_is_malformed(data: bytes) -> None:
+@pytest.mark.parametrize("data", [b"[]", b"[1", b"[" * 200, b"[" * 100_000 + b"]" * 100_000])
+def test_an_empty_broken_or_very_deep_batch_is_malformed(data: bytes) -> None:
     assert isinstance(jsonrpc.parse_batch(data), Malformed)
+
+
+def test_a_message_of_a_batch_that_nests_too_deep_costs_the_others_nothing() -> None:
+    deep = b'{"jsonrpc":"2.0","id":2,"result":{"a":%b}}' % (b"[" * 200 + b"]" * 200)
+    batch = jsonrpc.parse_batch(b'[{"jsonrpc":"2.0","id":1,"result":{}},%b]' % deep)
+
+    assert isinstance(batch, list)
+    good, bad = batch
+    assert isinstance(good, Envelope)
+    assert isinstance(bad, Malformed)
+    assert (bad.id, bad.role) == (2, "response")
+    assert "depth=100" in bad.reason
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from mcprelay.client.retry import Retry
 from mcprelay.errors import Evidence
-from mcprelay.wire.jsonrpc import encode_id
+from mcprelay.wire.jsonrpc import encode
 
 
 class Call(Struct, eq=False):
@@ -126,7 +126,7 @@ class Call(Struct, eq=False):
         """The params: `_meta` begins with the members that `preamble` holds."""
         meta = preamble
         if self.on_progress is not None and self.request_id is not None:
-            meta = _join(meta, b'"progressToken":%b' % encode_id(self.request_id))
+            meta = _join(meta, b'"progressToken":%b' % encode(self.request_id))
         if self.meta:
             meta = _join(meta, self.meta)
         if not meta:

@@ -130,12 +130,16 @@ def parse(data: bytes | Raw, *, depth: int = DEPTH) -> Message:
 
 
 def parse_batch(data: bytes | Raw, *, depth: int = DEPTH) -> list[Message] | Malformed:
-    """Read a batch: its messages in order, each well-formed or not. An empty batch is malformed (JSON-RPC 2.0, 6)."""
-    if too_deep(data, depth):
-        return Malformed(PARSE_ERROR, f"the batch nests deeper than depth={depth}")
+    """Read a batch: its messages in order, each well-formed or not. An empty batch is malformed (JSON-RPC 2.0, 6).
+
+    `depth` bounds the nesting of each message, and one that nests deeper costs the others nothing, as far as it can be
+    told where it ends.
+    """
     try:
         items = _decode_items(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except RecursionError:
+        return Malformed(PARSE_ERROR, f"the batch nests much deeper than depth={depth}")
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         return Malformed(PARSE_ERROR, f"not JSON: {error}")
     return [parse(item, depth=depth) for item in items] or Malformed(
         INVALID_REQUEST, "a batch holds at least one message"
@@ -207,14 +211,9 @@ def too_deep(data: bytes | Raw, depth: int) -> bool:
     return False
 
 
-def encode_id(request_id: RequestId) -> bytes:
-    """A request id as JSON."""
-    return encode(request_id)
-
-
 def request(request_id: RequestId, method: str, params: bytes) -> bytes:
     """A request; `params` is the JSON of an object."""
-    return b'{"jsonrpc":"2.0","id":%b,"method":%b,"params":%b}' % (encode_id(request_id), encode(method), params)
+    return b'{"jsonrpc":"2.0","id":%b,"method":%b,"params":%b}' % (encode(request_id), encode(method), params)
 
 
 def notification(method: str, params: bytes = b"") -> bytes:
@@ -226,7 +225,7 @@ def notification(method: str, params: bytes = b"") -> bytes:
 
 def response(request_id: RequestId, result: bytes) -> bytes:
     """A response with a result; `result` is the JSON of an object."""
-    return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (encode_id(request_id), result)
+    return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (encode(request_id), result)
 
 
 def refusal(request_id: RequestId | None, code: int, message: str, data: Any = None) -> bytes:
@@ -234,7 +233,7 @@ def refusal(request_id: RequestId | None, code: int, message: str, data: Any = N
     error = encode(ErrorObject(code, message, UNSET if data is None else Raw(encode(data))))
     if request_id is None:
         return b'{"jsonrpc":"2.0","error":%b}' % error
-    return b'{"jsonrpc":"2.0","id":%b,"error":%b}' % (encode_id(request_id), error)
+    return b'{"jsonrpc":"2.0","id":%b,"error":%b}' % (encode(request_id), error)
 
 
 def with_null_id(error: bytes) -> bytes:
