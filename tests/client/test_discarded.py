@@ -1,6 +1,7 @@
 """What a server said and was discarded is counted, and told to whoever asks."""
 
 import asyncio
+import json
 
 from mcprelay.client.discarded import Discarded
 from tests.client.peer import DISCOVERED, connected, fresh, in_session, tool_result
@@ -26,6 +27,18 @@ async def test_answers_that_nobody_asked_for_and_what_cannot_be_read_are_counted
         channel.say(b"a banner")
         await answered(client, channel)
         assert client.discarded == Discarded(unasked=2, unreadable=1)
+
+
+async def test_progress_that_nobody_asked_for_is_counted():
+    async with in_session() as (client, channel):
+        calling = asyncio.ensure_future(client.call_tool("x"))
+        request = await channel.expect("tools/call")
+        for token in (request["id"], "never"):
+            params = {"progressToken": token, "progress": 1}
+            channel.say(json.dumps({"jsonrpc": "2.0", "method": "notifications/progress", "params": params}).encode())
+        channel.reply(request, tool_result())
+        await calling
+        assert client.discarded == Discarded(unasked=2, unreadable=0)
 
 
 async def test_an_answer_that_comes_late_is_counted():

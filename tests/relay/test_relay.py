@@ -698,6 +698,20 @@ async def test_floods_of_logs_are_counted_and_go_nowhere():
         assert "IGNORE" not in str(tools.report())
 
 
+async def test_floods_of_progress_and_of_what_is_nothing_are_counted_and_go_nowhere():
+    far = Far(ttl_ms=0)
+    async with Relay(servers=servers(far=far)) as relay:
+        await relay.tools()
+        for number in range(100):
+            params = {"progressToken": number, "progress": number, "message": BAD}
+            far.channels[-1].say({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
+            far.channels[-1].say({"jsonrpc": "2.0", "BAD": BAD})
+        await far.read_by_all()
+        tools = await relay.tools()
+        assert tools.report().heard == {"far": {"unasked": 100, "unreadable": 100}}
+        assert "heard of far: 100 unasked, 100 unreadable" in str(tools.report())
+
+
 async def test_an_expired_list_is_asked_for_again_at_a_call_and_its_failure_is_said_in_words():
     far, clock = Far(), FakeClock()
     async with Relay(servers=servers(far=far), clock=clock.time) as relay:

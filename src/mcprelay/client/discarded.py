@@ -14,8 +14,8 @@ class Discarded(Struct, frozen=True):
     """What came over one connection and was discarded, in messages.
 
     Attributes:
-        unasked: Answers that nobody waits for, because they came late or were never asked for, and changes told on a
-            subscription that did not ask for them.
+        unasked: Answers and progress that nobody waits for, because they came late or were never asked for, and changes
+            told on a subscription that did not ask for them.
         unreadable: What is no message of the protocol, or cannot be read.
     """
 

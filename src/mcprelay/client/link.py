@@ -287,14 +287,15 @@ class Link:
         if call is None:
             pending = self.peer.pending.get(params.progress_token)
             call = None if pending is None else pending.slot
-        if call is None or call.request_id != params.progress_token:
+        if call is None or call.request_id != params.progress_token or call.on_progress is None:
+            self.peer.dropped += 1  # nobody asked for it, or it comes late
             return
         if call.wait is not None and call.pending is not None:
             deadline = self.loop.time() + call.wait
             call.deadline = deadline if call.limit is None else min(deadline, call.limit)
             self.peer.extend(call.pending, call.deadline)
             self.watch.arm(call.deadline)
-        if call.on_progress is not None and math.isfinite(params.progress):
+        if math.isfinite(params.progress):
             call.on_progress.hear(Progress(params.progress, params.total, params.message))
 
     def _logged(self, params: MessageParams, call: Call | None) -> None:

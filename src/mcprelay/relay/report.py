@@ -41,7 +41,8 @@ class Report(Struct, frozen=True, kw_only=True):
         shadowed: What may be taken for something else.
         unreachable: Servers that gave no list, by name; only with `skip_unavailable=True`.
         notes: What was wrong with a list, by server.
-        heard: What servers said unasked, counted.
+        heard: What servers said unasked, counted: `changes` of the list, `logs`, and of what was thrown away
+            what was `unasked`, such as progress, or `unreadable`.
     """
 
     offered: tuple[str, ...] = ()

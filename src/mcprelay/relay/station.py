@@ -96,6 +96,12 @@ class Station:
         """Whether something waits for the server."""
         return self._listing.locked() or self._turns.all_taken or self._client.busy
 
+    @property
+    def said(self) -> Counter[str]:
+        """How much the server said unasked: changes and logs, and what was thrown away over the present connection."""
+        thrown = self._client.discarded
+        return self.heard + Counter(unasked=thrown.unasked, unreadable=thrown.unreadable)
+
     async def client(self, deadline: float) -> Client:
         """The client, connected.
 

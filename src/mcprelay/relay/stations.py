@@ -6,6 +6,7 @@ import inspect
 import os
 import secrets
 import time
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from mcprelay.relay.disk import Disk
@@ -146,12 +147,11 @@ class Stations:
 
     def heard(self, name: str) -> dict[str, int]:
         """What a server has said unasked, counted over all of its stations."""
-        counts: dict[str, int] = {}
+        counts: Counter[str] = Counter()
         for (server, _), station in self._open.items():
             if server == name:
-                for what, number in station.heard.items():
-                    counts[what] = counts.get(what, 0) + number
-        return counts
+                counts += station.said
+        return dict(counts)
 
     async def aclose(self) -> None:
         """Let go of all servers."""
