@@ -449,7 +449,29 @@ def test_any_schema_is_refused_or_decides_about_any_value(schema, value):
         validator = Validator(schema)
     except SchemaRefused:
         return
-    assert validator.accepts(value) == (validator.check(value) == [])
+    found = validator.check(value)
+    assert validator.accepts(value) == (found == [])
+    with contextlib.suppress(UnicodeEncodeError):
+        assert validator.check(value, size=len(json.dumps(value).encode())) == found
+
+
+def test_what_is_read_from_few_bytes_is_not_measured_and_what_is_too_much_for_its_schema_is(monkeypatch):
+    validator = Validator({"type": "object", "properties": {"a": {"type": "string"}}})
+    heavy = Validator({"allOf": [{"type": "array"}] * 100}, limits=SchemaLimits(schema_work=2_000))
+    recursive = Validator({"items": {"$ref": "#"}})
+    measured = []
+
+    def measure(value, **bounds):
+        measured.append(value)
+        return weigh(value, **bounds)
+
+    monkeypatch.setattr(schema_module, "weigh", measure)
+    assert validator.check({"a": "b"}, size=9) == []
+    assert validator.check({"a": "b"}, size=10_000) == []
+    assert "schema_work" in heavy.check([1] * 30, size=60)[0].message
+    assert recursive.check([], size=2) == []
+    assert validator.check({"a": 1}, size=7)[0].path == "a"
+    assert measured == [{"a": "b"}, [1] * 30, [], {"a": 1}]
 
 
 def test_values_of_kinds_of_the_plain_types_are_weighed_like_these():

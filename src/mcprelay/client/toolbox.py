@@ -35,8 +35,8 @@ class Known:
         self._fault: str | None = None
         self._plainly = _plain_type(tool.output_schema)
 
-    def disagreement(self, structured: Any) -> str | None:
-        """Why a structured content, decoded, is not what the tool's output schema says, or None."""
+    def disagreement(self, structured: Any, size: int) -> str | None:
+        """Why a structured content, decoded from `size` bytes, is not what the tool's output schema says, or None."""
         if self.tool.output_schema is None or type(structured) is self._plainly:
             return None
         if self._validator is None and self._fault is None:
@@ -44,7 +44,7 @@ class Known:
         if self._fault is not None:
             return self._fault
         validator: Any = self._validator
-        found = validator.check(structured)
+        found = validator.check(structured, size=size)
         if not found:
             return None
         return "the structured content does not fit the tool's output schema: " + "; ".join(

@@ -95,7 +95,7 @@ class Tooling:
         if answer.is_error:
             return Refused(answer.content, structured, meta, answer.raw)
         if self._check_output and (known := self._toolbox.get(call.name or "")) is not None:
-            reason = known.lack(self._revision) if raw is UNSET else known.disagreement(structured)
+            reason = known.lack(self._revision) if raw is UNSET else known.disagreement(structured, len(raw))
             if reason is not None:
                 raise failure.invalid(call, reason, text_of(answer.content) if raw is UNSET else bytes(raw))
         value = structured

@@ -108,6 +108,7 @@ class Validator:
         self._values = values
         self._document, self._load, self.weight = _appraised(schema, limits)
         self._steps({})  # what even this value is too much for can never be checked
+        self._light = _light(self._load, limits)
         self._state: _State | None = None
         if not self.weight.patterns or not _has_form(schema):
             self._state = self._compiled()
@@ -144,9 +145,17 @@ class Validator:
             return False
         return bool(built.is_valid(value))
 
-    def check(self, value: Any) -> list[Violation]:
-        """What is wrong with a value, at most `limits.errors` entries; empty when it fits. Never raises."""
+    def check(self, value: Any, *, size: int | None = None) -> list[Violation]:
+        """What is wrong with a value, at most `limits.errors` entries; empty when it fits. Never raises.
+
+        Args:
+            value: The value.
+            size: How many bytes of JSON it has just been read from. Where so few cannot hold more work than is allowed,
+                the value is not measured first.
+        """
         _, built = self._ready()
+        if size is not None and size <= self._light and built.is_valid(value):
+            return []
         try:
             steps = self._steps(value)
         except SchemaRefused as refused:
@@ -177,6 +186,14 @@ class Validator:
             reason = f"checking the value takes more work than schema_work={most} allows"
             raise SchemaRefused(reason, limit="schema_work")
         return counted.steps
+
+
+def _light(load: Load, limits: SchemaLimits) -> int:
+    """Bytes of JSON that cannot hold more work than is allowed, nor nest deeper."""
+    if load.steps is None:
+        return 0
+    each = load.steps + load.toll.patterns + load.toll.strain // 64 + 1  # as if each byte were a value, and a character
+    return min(limits.schema_work // each, 2 * limits.value_depth)
 
 
 def inspect(schema: Schema, *, limits: SchemaLimits = DEFAULT_LIMITS) -> Weight:
