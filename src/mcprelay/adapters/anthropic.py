@@ -5,21 +5,23 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from anthropic.types import (
-    Base64ImageSourceParam,
-    DocumentBlockParam,
-    ImageBlockParam,
-    Message,
-    TextBlockParam,
-    ToolParam,
-    ToolResultBlockParam,
-)
-
 from mcprelay.adapters.attachment import PICTURES, base64_of, left_out
 from mcprelay.adapters.offered import form, guarded_only, offered, schema
+from mcprelay.adapters.sdk import Sdk, check_reply
 from mcprelay.relay.frame import Framed, Words
 from mcprelay.relay.toolset import ToolSet
 from mcprelay.wire.dialect import Rewritten, plain
+
+with Sdk("anthropic"):
+    from anthropic.types import (
+        Base64ImageSourceParam,
+        DocumentBlockParam,
+        ImageBlockParam,
+        Message,
+        TextBlockParam,
+        ToolParam,
+        ToolResultBlockParam,
+    )
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,9 +49,13 @@ async def run(guarded: ToolSet, reply: Message) -> list[ToolResultBlockParam]:
     """Call what the model asked for, all at once, and give the `tool_result` blocks for the next user message.
 
     Never raises for what a server or a model does: that is said in the block, with `is_error`.
+
+    Raises:
+        TypeError: One of them is something else.
     """
-    calls = [block for block in reply.content if block.type == "tool_use"]
     guarded_only(guarded)
+    check_reply(reply, "content", takes="a Message, the reply of messages.create(…)", lists=True)
+    calls = [block for block in reply.content if block.type == "tool_use"]
     return list(await asyncio.gather(*(_call(guarded, call.id, call.name, call.input) for call in calls)))
 
 

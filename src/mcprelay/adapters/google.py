@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from google.genai import types
-
 from mcprelay.adapters.attachment import left_out
 from mcprelay.adapters.offered import form, guarded_only, offered, schema
+from mcprelay.adapters.sdk import Sdk, check_reply
 from mcprelay.relay.frame import Framed, Words
 from mcprelay.relay.toolset import ToolSet
 from mcprelay.wire.dialect import gemini
+
+with Sdk("google-genai"):
+    from google.genai import types
 
 if TYPE_CHECKING:
     from mcprelay.relay.media import Media
@@ -34,8 +36,12 @@ async def run(guarded: ToolSet, reply: types.GenerateContentResponse) -> list[ty
     """Call what the model asked for, all at once, and give the parts of the next user content.
 
     Never raises for what a server or a model does: that is said in the part's `error`.
+
+    Raises:
+        TypeError: One of them is something else.
     """
     guarded_only(guarded)
+    check_reply(reply, "function_calls", takes="a GenerateContentResponse, the reply of generate_content(…)")
     return list(await asyncio.gather(*(_call(guarded, call) for call in reply.function_calls or ())))
 
 

@@ -6,15 +6,17 @@ import asyncio
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
-from langchain_core.messages import AIMessage, ToolMessage
-from langchain_core.tools import BaseTool, ToolException
-
 from mcprelay.adapters.attachment import PORTABLE, base64_of, file_name, left_out
 from mcprelay.adapters.offered import form, guarded_only, offered, schema
+from mcprelay.adapters.sdk import Sdk, check_reply
 from mcprelay.relay.frame import Framed, Words
 from mcprelay.relay.guarded import GuardedTool
 from mcprelay.relay.toolset import ToolSet
 from mcprelay.wire.dialect import Rewritten, plain
+
+with Sdk("langchain-core"):
+    from langchain_core.messages import AIMessage, ToolMessage
+    from langchain_core.tools import BaseTool, ToolException
 
 if TYPE_CHECKING:
     from mcprelay.relay.media import Media
@@ -49,8 +51,12 @@ async def run(guarded: ToolSet, reply: AIMessage, *, carried: Collection[str] = 
     """Call what the model asked for, all at once, and give the messages to append: for loops of your own.
 
     Calls whose arguments are no JSON are answered, too. Never raises for what a server or a model does.
+
+    Raises:
+        TypeError: One of them is something else.
     """
     guarded_only(guarded)
+    check_reply(reply, "tool_calls", "invalid_tool_calls", takes="an AIMessage, the reply of model.ainvoke(…)")
     calls: list[tuple[str | None, str | None, Any]] = [
         *((call["id"], call["name"], call["args"]) for call in reply.tool_calls),
         *((call["id"], call["name"], call["args"]) for call in reply.invalid_tool_calls),

@@ -7,16 +7,19 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from openai.types.responses import FunctionToolParam, Response
-from openai.types.responses.response_input_item_param import FunctionCallOutput
 
 from mcprelay.adapters.attachment import PICTURES, data_url, file_name, left_out
 from mcprelay.adapters.offered import form, guarded_only, offered, schema
+from mcprelay.adapters.sdk import Sdk, check_reply
 from mcprelay.relay.frame import Framed, Words
 from mcprelay.relay.toolset import ToolSet
 from mcprelay.wire.dialect import Rewritten, openai_strict, plain
 from mcprelay.wire.reference import Node
 from mcprelay.wire.schema import SchemaLimits
+
+with Sdk("openai"):
+    from openai.types.responses import FunctionToolParam, Response
+    from openai.types.responses.response_input_item_param import FunctionCallOutput
 
 if TYPE_CHECKING:
     from mcprelay.relay.media import Media
@@ -49,8 +52,12 @@ async def run(guarded: ToolSet, reply: Response) -> list[FunctionCallOutput]:
     """Call what the model asked for, all at once, and give the items for the next input.
 
     Never raises for what a server or a model does. There is no error flag in this API: the text says it.
+
+    Raises:
+        TypeError: One of them is something else.
     """
     guarded_only(guarded)
+    check_reply(reply, "output", takes="a Response, the reply of responses.create(…)", lists=True)
     calls = [item for item in reply.output if item.type == "function_call"]
     framed = await asyncio.gather(*(call(guarded, item.name, item.arguments) for item in calls))
     return [result(one, item.call_id) for one, item in zip(framed, calls, strict=True)]

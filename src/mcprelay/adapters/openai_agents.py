@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from agents import FunctionTool, ToolOutputFileContent, ToolOutputImage, ToolOutputText
-
 from mcprelay.adapters.attachment import PICTURES, data_url, file_name, left_out
 from mcprelay.adapters.offered import form, offered, schema
-from mcprelay.adapters.openai import dialect, restored
+from mcprelay.adapters.sdk import Sdk
 from mcprelay.relay.frame import Framed, Words
 from mcprelay.relay.toolset import ToolSet
+
+with Sdk("openai-agents"):
+    from agents import FunctionTool, ToolOutputFileContent, ToolOutputImage, ToolOutputText
+
+    from mcprelay.adapters.openai import dialect, restored
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -5,19 +5,21 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from openai.types.chat import (
-    ChatCompletionFunctionToolParam,
-    ChatCompletionMessage,
-    ChatCompletionMessageParam,
-    ChatCompletionToolMessageParam,
-    ChatCompletionUserMessageParam,
-)
-
 from mcprelay.adapters.attachment import PICTURES, data_url, left_out
 from mcprelay.adapters.offered import form, guarded_only, offered, schema
 from mcprelay.adapters.openai import call, dialect
+from mcprelay.adapters.sdk import Sdk, check_reply
 from mcprelay.relay.frame import Framed, Words
 from mcprelay.relay.toolset import ToolSet
+
+with Sdk("openai"):
+    from openai.types.chat import (
+        ChatCompletionFunctionToolParam,
+        ChatCompletionMessage,
+        ChatCompletionMessageParam,
+        ChatCompletionToolMessageParam,
+        ChatCompletionUserMessageParam,
+    )
 
 if TYPE_CHECKING:
     from mcprelay.relay.media import Media
@@ -43,8 +45,12 @@ async def run(guarded: ToolSet, reply: ChatCompletionMessage) -> list[ChatComple
 
     A tool message holds text only, so pictures follow in one user message that says which call each belongs to. Never
     raises for what a server or a model does. There is no error flag in this API: the text says it.
+
+    Raises:
+        TypeError: One of them is something else.
     """
     guarded_only(guarded)
+    check_reply(reply, "tool_calls", takes="a ChatCompletionMessage, completion.choices[0].message")
     calls = [item for item in reply.tool_calls or () if item.type == "function"]
     framed = await asyncio.gather(*(call(guarded, item.function.name, item.function.arguments) for item in calls))
     messages: list[ChatCompletionMessageParam] = []

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection
 from typing import TYPE_CHECKING, Any
 
-from pydantic_ai import BinaryContent, Tool, ToolFailed, ToolReturn
-from pydantic_core import SchemaValidator, core_schema
-
 from mcprelay.adapters.attachment import PORTABLE, left_out
 from mcprelay.adapters.offered import form, offered, schema
+from mcprelay.adapters.sdk import Sdk
 from mcprelay.relay.frame import Framed, Words
 from mcprelay.relay.toolset import ToolSet
 from mcprelay.wire.dialect import plain
+
+with Sdk("pydantic-ai-slim"):
+    from pydantic_ai import BinaryContent, Tool, ToolFailed, ToolReturn
+    from pydantic_core import SchemaValidator, core_schema
 
 if TYPE_CHECKING:
     from mcprelay.relay.guarded import GuardedTool
