@@ -111,12 +111,13 @@ def test_what_is_allowed_and_not_there_fails_the_comparison(place):
     assert "gone is in allow" in checked.stderr
 
 
-def at_a_terminal(place, *words, answers):
+def at_a_terminal(place, *words, answers, before=b""):
     """What a command at a terminal of its own shows, and how it ends; each question gets the next answer."""
     pid, ours = pty.fork()
     if not pid:
         os.chdir(place)
         os.execve(COMMAND[0], [*COMMAND, *words], ENVIRONMENT)  # noqa: S606 - in a process of its own already
+    os.write(ours, before)
     seen, waiting = b"", list(answers)
     while select.select([ours], [], [], 60)[0]:
         try:
@@ -148,6 +149,12 @@ def test_a_person_is_asked_at_a_terminal(place, answer, code, said):
     assert "\x1b]0" not in seen
     lines = seen.rpartition("[y/N]")[2].split("\r\n")
     assert [line.startswith(said) for line in lines if line.strip() not in ("", "y", "n", "^C", "^D")] == [True]
+
+
+def test_what_was_typed_before_a_question_does_not_answer_it(place):
+    _, ended = at_a_terminal(place, "lock", "far", before=b"y\n", answers=[b"n\n"])
+    assert ended == 1
+    assert not (place / "mcprelay.lock").exists()
 
 
 ASKING = """

@@ -18,7 +18,7 @@ from msgspec import Struct
 from mcprelay.cli.exit import Exit
 from mcprelay.cli.show import say
 from mcprelay.cli.target import open_client
-from mcprelay.cli.terminal import typed
+from mcprelay.cli.terminal import forget_typed, typed
 from mcprelay.client.listing import Listing
 from mcprelay.errors import ConfigurationError, RemoteError
 from mcprelay.relay import config
@@ -247,6 +247,7 @@ def _print(lines: Iterator[str]) -> None:
 
 async def _agreed(name: str, count: int) -> bool:
     """Ask the person at the terminal. The end of input (Ctrl-D) says no."""
+    forget_typed()
     try:
         answer = await typed(f"Record these {count} definitions of {name} as reviewed? [y/N] ")
     except EOFError:

@@ -42,6 +42,14 @@ async def typed(prompt: str) -> str:
     return line.removesuffix("\n")
 
 
+def forget_typed() -> None:
+    """Forget what was typed before a question is asked: it is no answer to what nobody had seen."""
+    with contextlib.suppress(ImportError):  # on Windows
+        import termios
+
+        termios.tcflush(sys.stdin, termios.TCIFLUSH)
+
+
 @contextlib.contextmanager
 def _at_once(loop: asyncio.AbstractEventLoop) -> Generator[None]:
     """Have Ctrl-C wake the loop, also in the moment in which it falls asleep."""
