@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from mcprelay.client import failure
 from mcprelay.client.deadline import is_cancelled
-from mcprelay.client.party import weakly
 from mcprelay.client.memory import Acquaintance
+from mcprelay.client.party import weakly
 from mcprelay.errors import CallFailed, ConnectFailed, Evidence, LocalFault
 
 if TYPE_CHECKING:
