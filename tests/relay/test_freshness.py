@@ -205,6 +205,22 @@ async def test_a_list_of_an_earlier_run_is_dropped_when_a_change_is_heard_of_bef
             assert len(await relay.tools()) == 1  # what the other one kept may be of before
 
 
+async def test_a_list_of_an_object_is_not_kept_beyond_its_connection():
+    """Another object may take the place of one that is gone, in memory too."""
+    async with Relay(connections=1) as relay:
+        listed = []
+        for number in range(20):
+            far = Far({**SEARCH, "description": f"{number}"}, ttl_ms=600_000)
+            tools = await relay.server(far, name="far", allow="*").tools()
+            listed.append(tools["far__search"].description)
+            [station] = relay._stations._open.values()
+            key = station.key
+            await relay.server(Far(SEARCH), name="other", allow="*").tools()
+            assert station._shelves.get(key) is None
+            del far, tools, station
+    assert listed == [f"{number}" for number in range(20)]
+
+
 @pytest.fixture
 async def shop():
     server = Server("shop", among=[NO_HINTS])

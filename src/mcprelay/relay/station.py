@@ -135,6 +135,8 @@ class Station:
                 task.cancel()
                 await asyncio.wait([task])
         await self._client.aclose()
+        if self.settings.target is not None:
+            self._shelves.drop(self.key)  # from now on another object may be told by the same identity
 
     # --- the list
 
