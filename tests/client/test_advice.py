@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from mcprelay import CallFailed, DeadlineExceeded, Evidence, HttpError, RemoteError, Retry
+from mcprelay import CallFailed, DeadlineExceeded, Evidence, HttpError, RemoteError, ResponseInvalid, Retry
 from tests.client.peer import DISCOVERED, MODERN, connected, fresh, tool_result
 from tests.client.scripted_http import ScriptedHttp
 
@@ -72,6 +72,7 @@ async def test_an_error_that_came_with_success_has_no_status_and_is_not_repeated
         assert http.methods == ["tools/call", "server/discover"]
 
 
+UNREAD = "the server has answered, so it was most likely carried out: repeat it only if that does no harm"
 MAYBE = "the request may have been carried out, so repeat it only if that does no harm"
 
 
@@ -117,20 +118,39 @@ async def test_each_error_of_a_server_says_what_to_do(code, said):
 
 
 @pytest.mark.parametrize(
-    "answer",
+    ("answer", "said"),
     [
-        lambda exchange: exchange.reply(200, b"<html>", headers={"content-type": "text/html"}),
-        lambda exchange: exchange.reply(200, {"jsonrpc": "2.0", "id": "other", "result": {}}),
-        lambda exchange: exchange.result({"resultType": "complete", "content": "no list"}),
-        lambda exchange: exchange.result(tool_result("x" * 5000)),
+        (lambda exchange: exchange.reply(200, b"<html>", headers={"content-type": "text/html"}), UNREAD),
+        (lambda exchange: exchange.reply(200, {"jsonrpc": "2.0", "id": "other", "result": {}}), UNREAD),
+        (lambda exchange: exchange.result({"resultType": "complete", "content": "no list"}), UNREAD),
+        (lambda exchange: exchange.result(tool_result("x" * 5000)), MAYBE),
     ],
     ids=["no message", "another answer", "no result", "too long"],
 )
-async def test_an_answer_that_cannot_be_used_says_that_the_work_may_be_done(answer):
+async def test_an_answer_that_cannot_be_used_says_that_the_work_may_be_done(answer, said):
     async with ScriptedHttp(answer) as http, fresh(http.url, response_bytes=2000) as client:
         with pytest.raises(CallFailed) as caught:
             await client.call_tool("x")
-    assert MAYBE in str(caught.value)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ([{"type": "text", "text": "about seven"}], "it came as a text that is no JSON, 'about seven'"),
+        ([{"type": "text", "text": "1"}, {"type": "text", "text": "2"}], "it came as a text that is no JSON, '1\\n2'"),
+        ([{"type": "text", "text": '"seven"'}], "Expected `int`, got `str`"),
+        ([], "neither JSON nor a text came"),
+    ],
+)
+async def test_a_text_that_is_no_value_of_the_declared_type_is_told_as_a_text(content, said):
+    async with connected() as (client, channel):
+        calling = asyncio.ensure_future(client.call_tool("x", output=int))
+        channel.reply(await channel.expect("tools/call"), {"resultType": "complete", "content": content})
+        with pytest.raises(ResponseInvalid) as caught:
+            await calling
+    assert str(caught.value) == f"tools/call 'x': the value is not of the declared type int: {said}; {UNREAD}"
+    assert caught.value.evidence is Evidence.ANSWERED
 
 
 async def test_of_a_timeout_and_a_deadline_the_one_that_passed_is_named(clock):

@@ -112,5 +112,5 @@ def test_a_string_says_itself_in_text_without_quotes() -> None:
     assert value(UNSET, Color, text="red") == Color.RED
     assert value(UNSET, str | None, text="word") == "word"
     assert value(UNSET, str | None, text="null") is None
-    with pytest.raises(ValueError, match="JSON is malformed"):
+    with pytest.raises(ValueError, match="it came as a text that is no JSON, 'word'"):
         value(UNSET, int, text="word")

@@ -47,6 +47,7 @@ _REFUSED = "the server had refused the call before and carried nothing of it out
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _BUSY = frozenset({429, 503})
+_UNREAD = "the server has answered, so it was most likely carried out: repeat it only if that does no harm"
 _ANSWERED = "this is the server's answer, so repeat the call only if what it says allows that"
 _LOOK = "the server's log may say why"
 _ADVICE_FOR = {
@@ -191,7 +192,7 @@ def too_long(
 
 def invalid(call: Call | None, reason: str, excerpt: bytes | str = b"") -> ResponseInvalid:
     """The answer is not one."""
-    advice = _advice(call, Evidence.MAYBE_SENT)
+    advice = "" if call is None or call.method in GREETINGS else f"; {_UNREAD}"
     return ResponseInvalid(f"{what(call)}: {told(reason)}{advice}", excerpt=text_of(excerpt), **known(call))
 
 

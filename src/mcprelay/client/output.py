@@ -16,6 +16,7 @@ from msgspec import UNSET, Raw, Struct
 from mcprelay.client.misuse import named
 from mcprelay.errors import ConfigurationError
 from mcprelay.revisions.shape import WRAPPED
+from mcprelay.wire.field import shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -150,4 +151,14 @@ def _from_text(text: str, kind: Any, decode: Callable[[Any], Any]) -> Any:
         try:
             return decode(msgspec.json.encode(text))
         except ValueError:
-            raise error from None
+            if _is_json(text):
+                raise error from None
+    raise ValueError(f"it came as a text that is no JSON, {shown(text)}" if text else "neither JSON nor a text came")
+
+
+def _is_json(text: str) -> bool:
+    try:
+        plain(text)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return False
+    return True
