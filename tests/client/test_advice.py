@@ -117,6 +117,27 @@ async def test_each_error_of_a_server_says_what_to_do(code, said):
     assert str(caught.value).endswith(said)
 
 
+@pytest.mark.parametrize("code", [-32021, -32602])
+@pytest.mark.parametrize(
+    ("required", "said"),
+    [
+        ({"elicitation": {"form": {}}}, "give the client on_elicit="),
+        ({"sampling": {}, "roots": {}}, "give the client on_sample= and on_roots="),
+        ({"tasks": {}}, "declare that this client can do it: capabilities="),
+        ({}, None),
+        (["elicitation"], None),
+    ],
+)
+async def test_a_server_that_may_not_ask_says_what_would_answer_it(code, required, said):
+    async with connected() as (client, channel):
+        calling = asyncio.ensure_future(client.call_tool("x"))
+        channel.refuse(await channel.expect("tools/call"), code, "no", {"requiredCapabilities": required})
+        with pytest.raises(RemoteError) as caught:
+            await calling
+    told = str(caught.value)
+    assert told.endswith(said) if said else "this client" not in told
+
+
 @pytest.mark.parametrize(
     ("answer", "said"),
     [

@@ -61,6 +61,7 @@ _ADVICE_FOR = {
     503: "the server is not ready: try again later",
     504: "what is in front of the server gave up waiting for it",
 }
+_ANSWERERS = {"elicitation": "on_elicit=", "sampling": "on_sample=", "roots": "on_roots="}
 _ADVICE_FOR_CODE = {
     jsonrpc.PARSE_ERROR: "the server could not read the request, so repeating it as it is changes nothing",
     jsonrpc.INVALID_REQUEST: "the server does not take the request in this form; repeating it as it is changes nothing",
@@ -214,9 +215,21 @@ def remote(
     advice = ""
     if call.method not in GREETINGS:
         busy = status in _BUSY
-        advice = _advised(status, headers or {}) if busy else f"; {_ADVICE_FOR_CODE.get(error.code, _ANSWERED)}"
+        meant = _wanting(data) or _ADVICE_FOR_CODE.get(error.code, _ANSWERED)
+        advice = _advised(status, headers or {}) if busy else f"; {meant}"
     http: dict[str, Any] = {} if status < 300 else {"status": status, "headers": headers}
     return RemoteError(error.code, error.message, data, what=what(call), advice=advice, **http, **known(call))
+
+
+def _wanting(data: Any) -> str | None:
+    """What to do where the server may not ask what it has to, told from the data of its error in any revision."""
+    required = data.get("requiredCapabilities") if isinstance(data, dict) else None
+    if not isinstance(required, dict) or not required:
+        return None
+    options = [option for capability, option in _ANSWERERS.items() if capability in required]
+    if not options:
+        return "declare that this client can do it: capabilities="
+    return f"the server wants to ask this client, and nothing here answers: give the client {' and '.join(options)}"
 
 
 def unsupported(call: Call | None, supported: Sequence[str], offered: Sequence[str]) -> RevisionUnsupported:
