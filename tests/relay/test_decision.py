@@ -245,6 +245,22 @@ async def test_a_call_that_comes_to_no_answer_is_in_the_record(decided, tmp_path
     ]
 
 
+async def test_a_resource_that_nobody_waits_for_any_more_is_in_the_record(decided):
+    asked = asyncio.Event()
+
+    def never(message):
+        asked.set()
+
+    far = Far(**{"resources/read": never})
+    async with Relay(servers={"far": {"target": far, "resources": "*"}}) as relay:
+        reading = asyncio.ensure_future(relay.read("far", "a://b"))
+        await asked.wait()
+        reading.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reading
+    assert decided() == [("read", "a://b", "cancelled")]
+
+
 async def test_a_failure_of_this_program_in_a_call_is_in_the_record(decided):
     async def token():
         raise RuntimeError("no token today")

@@ -66,11 +66,11 @@ def raised(error: BaseException) -> str:
 
 
 @contextmanager
-def refused(event: str, *, server: str, tool: str, principal: Any) -> Iterator[None]:
-    """Record what is refused here, on its way to the program."""
+def watched(event: str, *, server: str, tool: str, principal: Any) -> Iterator[None]:
+    """Record what ends here with an error for the program, a refusal or a cancellation."""
     try:
         yield
-    except RelayError as error:
+    except BaseException as error:
         record(event, server=server, tool=tool, verdict=raised(error), principal=principal)
         raise
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from mcprelay.errors import CallFailed, NeedsInput
 from mcprelay.relay import audit
@@ -14,7 +14,8 @@ from mcprelay.relay.frame import Framed, FramedMessage
 from mcprelay.relay.reveal import legible
 
 if TYPE_CHECKING:
-    from mcprelay.relay.policy import Trust
+    from contextlib import AbstractContextManager
+
     from mcprelay.relay.post import Post
     from mcprelay.relay.settings import ServerSettings
 
@@ -37,14 +38,16 @@ class Library:
         Raises:
             NotTrusted: `prompts` does not name it; nothing was sent.
         """
-        post = self._trusting(server, name, "prompts", event="prompt")
-        funnel = post.funnel(Ledger())
-        try:
-            station = await post.station()
-            found = await station.ask(lambda client, deadline: client.get_prompt(name, arguments, deadline=deadline))
-            messages = funnel.prompt(found)
-        except (CallFailed, NeedsInput) as error:
-            messages = (FramedMessage("user", funnel.failure(error)),)
+        settings = self._server(server)
+        with self._watched("prompt", server, name):
+            post = self._trusted(settings, name, "prompts")
+            funnel = post.funnel(Ledger())
+            try:
+                station = await post.station()
+                found = await station.ask(lambda client, until: client.get_prompt(name, arguments, deadline=until))
+                messages = funnel.prompt(found)
+            except (CallFailed, NeedsInput) as error:
+                messages = (FramedMessage("user", funnel.failure(error)),)
         self._recorded("prompt", post, name, *(message.framed for message in messages))
         return messages
 
@@ -54,14 +57,16 @@ class Library:
         Raises:
             NotTrusted: `resources` does not name it; nothing was sent.
         """
-        post = self._trusting(server, uri, "resources", event="read")
-        funnel = post.funnel(Ledger())
-        try:
-            station = await post.station()
-            found = await station.ask(lambda client, deadline: client.read_resource(uri, deadline=deadline))
-            framed = funnel.resource(found)
-        except (CallFailed, NeedsInput) as error:
-            framed = funnel.failure(error)
+        settings = self._server(server)
+        with self._watched("read", server, uri):
+            post = self._trusted(settings, uri, "resources")
+            funnel = post.funnel(Ledger())
+            try:
+                station = await post.station()
+                found = await station.ask(lambda client, until: client.read_resource(uri, deadline=until))
+                framed = funnel.resource(found)
+            except (CallFailed, NeedsInput) as error:
+                framed = funnel.failure(error)
         self._recorded("read", post, uri, framed)
         return framed
 
@@ -72,38 +77,36 @@ class Library:
             NotTrusted: `instructions = true` is not set; nothing was sent.
         """
         settings = self._server(server)
-        with self._refused("instructions", server, ""):
+        with self._watched("instructions", server, ""):
             if not settings.instructions:
                 raise NotTrusted(
                     f"The instructions of the server {server!r} may not be shown, so nothing was sent to it: it takes"
                     " instructions = true in its settings.",
                     server=server,
                 )
-        post = self._post(settings)
-        funnel = post.funnel(Ledger())
-        try:
-            station = await post.station()
-            face = await station.ask(lambda client, deadline: client.discover(deadline=deadline))
-        except CallFailed as error:
-            framed = funnel.failure(error)
-        else:
-            if not face.instructions:
-                return None
-            framed = funnel.text(face.instructions, kind="instructions")
+            post = self._post(settings)
+            funnel = post.funnel(Ledger())
+            try:
+                station = await post.station()
+                face = await station.ask(lambda client, until: client.discover(deadline=until))
+            except CallFailed as error:
+                framed = funnel.failure(error)
+            else:
+                if not face.instructions:
+                    return None
+                framed = funnel.text(face.instructions, kind="instructions")
         self._recorded("instructions", post, "", framed)
         return framed
 
-    def _trusting(self, server: str, name: str, key: Literal["prompts", "resources"], *, event: str) -> Post:
-        settings = self._server(server)
-        trust: Trust = getattr(settings, key)
-        with self._refused(event, server, name):
-            trust.require(server, what=key, key=key)
-            if not trust.allows(name):
-                raise NotTrusted(f"{key} of the server {server!r} does not name {legible(name)}", server=server)
+    def _trusted(self, settings: ServerSettings, name: str, key: Literal["prompts", "resources"]) -> Post:
+        server, trust = settings.name, settings.prompts if key == "prompts" else settings.resources
+        trust.require(server, what=key, key=key)
+        if not trust.allows(name):
+            raise NotTrusted(f"{key} of the server {server!r} does not name {legible(name)}", server=server)
         return self._post(settings)
 
-    def _refused(self, event: str, server: str, name: str) -> Any:
-        return audit.refused(event, server=server, tool=name, principal=self._behalf.principal)
+    def _watched(self, event: str, server: str, name: str) -> AbstractContextManager[None]:
+        return audit.watched(event, server=server, tool=name, principal=self._behalf.principal)
 
     def _recorded(self, event: str, post: Post, name: str, *framed: Framed) -> None:
         for one in framed:

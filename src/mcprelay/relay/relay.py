@@ -215,7 +215,7 @@ class Relay(Library):
         """
         servers = self._servers(names)
         for server in servers:
-            with audit.refused("offer", server=server.name, tool="", principal=self._behalf.principal):
+            with audit.watched("offer", server=server.name, tool="", principal=self._behalf.principal):
                 server.allow.require(server.name)
         posts = [self._post(server) for server in servers]
         lock = self._lock.now()
