@@ -29,6 +29,7 @@ from mcprelay.revisions import Fault, Feature
 from mcprelay.server.call import Answer
 from mcprelay.server.cutting import ENDING
 from mcprelay.server.event import LimitHit, Refusal
+from mcprelay.server.face import Face
 from mcprelay.server.listen import listen, subscribe, unsubscribe
 from mcprelay.server.mirroring import check_mirrored
 from mcprelay.server.observation import handled, observed
@@ -92,22 +93,6 @@ _LISTS: dict[type, str] = {
     ListPromptsResult: "prompts",
 }
 """The results that are lists, and the member that holds their items."""
-
-_COMPLETE = b'"resultType":"complete"'
-_INPUT_REQUIRED = b'"resultType":"input_required"'
-
-
-class Face:
-    """What every result of a server begins with, in one revision."""
-
-    __slots__ = ("complete", "info", "input_required")
-
-    def __init__(self, server: Server, revision: Revision) -> None:
-        self.info = msgspec.to_builtins(revision.shape(server.info)) if revision.has(Feature.SERVER_INFO) else None
-        meta = b"" if self.info is None else b',"_meta":%b' % jsonrpc.encode({SERVER_INFO: self.info})
-        typed = revision.has(Feature.RESULT_TYPE)
-        self.complete = _COMPLETE + meta if typed else meta[1:]
-        self.input_required = _INPUT_REQUIRED + meta if typed else meta[1:]
 
 
 class Dispatcher:
@@ -173,7 +158,7 @@ class Dispatcher:
             if call.params.meta.idempotency_key is not UNSET:
                 _ = call.idempotency_key  # one that is malformed is refused before anything has run
             outcome = await self.chain(call)
-            if call.revision.shapers:
+            if call.revision.shapers and type(outcome) is ToolResult and outcome.structured_content is not UNSET:
                 outcome = self.as_published(call, outcome)
             if type(outcome) is bytes:
                 result = outcome
@@ -207,9 +192,9 @@ class Dispatcher:
     def _encode(self, revision: Revision, result: Any) -> bytes:
         """A result as JSON, in the shape of the revision."""
         face = self._faces.get(revision.name) or self.face(revision)
-        members = face.input_required if type(result) is InputRequiredResult else face.complete
         if type(result) is Scalar:
-            return b"{%b,%b}" % (members, result.members()) if members else b"{%b}" % result.members()
+            return face.say(result)
+        members = face.input_required if type(result) is InputRequiredResult else face.complete
         if type(result) is ToolResult:
             result = revision.shape(result)
         else:
@@ -225,15 +210,9 @@ class Dispatcher:
         body = jsonrpc.encode(result)
         return jsonrpc.splice(body, members) if members else body
 
-    def as_published(self, call: Call, outcome: Outcome) -> Outcome:
-        """A tool's result whose structured content fits the output schema as the call's revision publishes it.
-
-        What needs no such change is given back as it is.
-        """
-        if not call.revision.shapers or call.method.name != "tools/call":
-            return outcome
-        result = outcome.whole() if type(outcome) is Scalar else outcome
-        if type(result) is not ToolResult or result.structured_content is UNSET:
+    def as_published(self, call: Call, result: ToolResult) -> ToolResult:
+        """A tool's result whose structured content fits the output schema as the call's revision publishes it."""
+        if call.method.name != "tools/call" or not call.revision.shapers:
             return result
         entry = self._catalog.tools.get(call.params.name, call.principal)
         definition = None if entry is None else entry.definition

@@ -25,11 +25,10 @@ class Scalar(Struct, frozen=True):
     value: str | int
     data: bytes
 
-    def members(self) -> bytes:
-        """The members of the result, as the newest revision has them, without braces."""
-        data = self.data
-        text = data if type(self.value) is str else b'"%b"' % data
-        return b'"content":[{"type":"text","text":%b}],"structuredContent":%b' % (text, data)
+    @property
+    def text(self) -> bytes:
+        """What a model reads, as the JSON of a text."""
+        return self.data if type(self.value) is str else b'"%b"' % self.data
 
     def whole(self) -> ToolResult:
         """The same as a result that can be looked at."""
