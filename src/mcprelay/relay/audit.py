@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -66,7 +66,7 @@ def raised(error: BaseException) -> str:
 
 
 @contextmanager
-def watched(event: str, *, server: str, tool: str, principal: Any) -> Iterator[None]:
+def watched(event: str, *, server: str, tool: str, principal: Any) -> Generator[None]:
     """Record what ends here with an error for the program, a refusal or a cancellation."""
     try:
         yield
