@@ -369,6 +369,10 @@ def test_a_desktop_clients_file_is_read_with_trust_undeclared(key):
         "files.allow is not read",
         "off is left out, because it is disabled",
     )
+    with pytest.raises(SettingWrong, match=rf"the server 'off' is disabled there, by {key}\.off\.disabled"):
+        config.server("off")
+    with pytest.raises(SettingWrong, match="there is no server 'of'"):
+        config.server("of")
 
 
 def test_trust_for_a_desktop_clients_file_is_declared_in_code():

@@ -170,13 +170,19 @@ _KEPT = ("url", "headers", "env", "cwd")
 
 
 def _desktop(tree: dict[str, Any], source: Path, env: Mapping[str, str], problems: Problems) -> Config:
-    tables = tree.get("mcpServers", tree.get("servers"))
+    key = "mcpServers" if "mcpServers" in tree else "servers"
+    tables = tree.get(key)
     notes: list[str] = []
     servers: dict[str, ServerSettings] = {}
     if not isinstance(tables, dict):
         problems.add("mcpServers", "expected an object of servers")
         tables = {}
+    disabled: dict[str, str] = {}
     for name, table in tables.items():
+        if isinstance(table, dict) and table.get("disabled") is True:
+            notes.append(f"{name} is left out, because it is disabled")
+            disabled[name] = f"{key}.{name}.disabled"
+            continue
         made = _translated(name, table, problems, notes)
         server = (
             None
@@ -187,16 +193,13 @@ def _desktop(tree: dict[str, Any], source: Path, env: Mapping[str, str], problem
         )
         if server is not None:
             servers[name] = server
-    return Config(servers=servers, lock=source.parent / LOCK, source=str(source), notes=tuple(notes))
+    return Config(servers=servers, lock=source.parent / LOCK, source=str(source), notes=tuple(notes), disabled=disabled)
 
 
 def _translated(name: str, table: Any, problems: Problems, notes: list[str]) -> dict[str, Any] | None:
     """A desktop client's entry in our keys. What only that client understands is left out and noted."""
     if not isinstance(table, dict):
         problems.add(f"mcpServers.{name}", "expected an object")
-        return None
-    if table.get("disabled") is True:
-        notes.append(f"{name} is left out, because it is disabled")
         return None
     made = {key: table[key] for key in _KEPT if key in table}
     kind = table.get("type", table.get("transport"))

@@ -121,6 +121,7 @@ class Config(Struct, frozen=True, kw_only=True):
         lock: Where the lock file is, or None where there is none.
         source: The file, for messages.
         notes: What of the file was left out, one sentence each.
+        disabled: Where the file says of a server that it is not to be used, by the server's name.
     """
 
     servers: dict[str, ServerSettings] = field(default_factory=dict)
@@ -129,15 +130,19 @@ class Config(Struct, frozen=True, kw_only=True):
     lock: Path | None = None
     source: str = "code"
     notes: tuple[str, ...] = ()
+    disabled: dict[str, str] = field(default_factory=dict)
 
     def server(self, name: str) -> ServerSettings:
         """The settings of a server.
 
         Raises:
-            SettingWrong: There is none of this name.
+            SettingWrong: There is none of this name, or it is disabled.
         """
         if name in self.servers:
             return self.servers[name]
+        if name in self.disabled:
+            where = self.disabled[name]
+            raise SettingWrong(f"{self.source}: the server {name!r} is disabled there, by {where}", server=name)
         known = f"It has {', '.join(map(repr, self.servers))}." if self.servers else "It has none."
         raise SettingWrong(f"{self.source}: there is no server {name!r}. {known}", server=name)
 
