@@ -3,8 +3,10 @@ import sys
 
 import pytest
 
+from mcprelay.cli.app import run
+from mcprelay.cli.exit import Exit
 from mcprelay.cli.option import Options
-from mcprelay.cli.target import _meaning, marked, open_client
+from mcprelay.cli.target import _meaning, forgotten, marked, open_client
 from mcprelay.errors import ConfigurationError, MCPRelayError
 
 PLAIN = Options()
@@ -109,3 +111,54 @@ def test_a_name_is_looked_up_in_the_settings_file():
 def test_a_name_that_is_not_in_the_settings_file_is_told_with_those_that_are():
     with pytest.raises(MCPRelayError, match=r"there is no server 'other'\. It has 'remote', 'local'"):
         open_client("other", PLAIN)
+
+
+DASHES = [
+    (["tools", "python", "own.py"], ". A command goes behind --: mcprelay tools -- python own.py"),
+    (["tools", "npx", "-y", "a b"], ". A command goes behind --: mcprelay tools -- npx -y 'a b'"),
+    (["resources", "uvx", "x"], ". A command goes behind --: mcprelay resources -- uvx x"),
+    (["call", "npx", "-y", "x", "add", "a=1"], ". A command goes behind --: mcprelay call … -- npx …"),
+    (["serve", "python", "own.py"], ". serve runs a Server of yours itself: mcprelay serve own.py"),
+    (["tools", "own.py", "x"], ""),
+    (["tools", "https://example.com", "x"], ""),
+    (["tools", "package.module:server", "x"], ""),
+    (["tools", "nothing-of-this-name", "x"], ""),
+    (["tools", "--", "python", "own.py"], ""),
+    (["tools"], ""),
+]
+
+
+@pytest.mark.parametrize(("words", "told"), DASHES)
+def test_a_command_without_its_dashes_is_told_where_they_go(words, told, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    assert forgotten(words) == told
+
+
+def test_the_name_of_a_server_is_no_forgotten_command(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mcprelay.toml").write_text('[servers.python]\nurl = "https://example.com"\n')
+    assert forgotten(["tools", "python", "x"]) == ""
+    (tmp_path / "mcprelay.toml").write_text("nonsense")
+    assert forgotten(["tools", "python", "x"])
+
+
+@pytest.mark.usefixtures("settings_file")
+def test_a_program_that_is_not_in_the_settings_file_may_be_a_command():
+    with pytest.raises(
+        MCPRelayError, match=r"It has 'remote', 'local'\. A command goes behind --: mcprelay tools -- npx"
+    ):
+        open_client("npx", PLAIN)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["tools", "python", "own.py"], "there is no place for 'own.py'. A command goes behind --: mcprelay tools -- "),
+        (["call", "npx", "-y", "x"], "Unknown option: -y. A command goes behind --: mcprelay call … -- npx …"),
+        (["serve", "python", "own.py"], "there is no place for 'own.py'. serve runs a Server of yours itself"),
+        (["init", "x"], "there is no place for 'x' (--help tells more)"),
+    ],
+)
+def test_a_command_line_that_does_not_fit_says_where_the_dashes_go(words, told, capsys):
+    assert run(words) is Exit.USAGE
+    assert told in capsys.readouterr().err

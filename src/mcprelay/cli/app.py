@@ -6,12 +6,12 @@ import asyncio
 import inspect
 from typing import Annotated, Any
 
-from cyclopts import App, CycloptsError, Parameter
+from cyclopts import App, CycloptsError, Parameter, UnusedCliTokensError
 
 from mcprelay import __version__
 from mcprelay.cli.exit import Exit, ended
 from mcprelay.cli.option import Options
-from mcprelay.cli.target import marked
+from mcprelay.cli.target import forgotten, marked
 from mcprelay.errors import ConfigurationError
 
 _PLAIN = Options()
@@ -42,11 +42,21 @@ def _run(words: list[str]) -> Any:
     try:
         command, bound, _ = app.parse_args(_arranged(words), exit_on_error=False, print_error=False)
     except CycloptsError as error:
-        said = " ".join(str(error).split()).removesuffix(".")
-        order = ". All that is not the server's command goes before --" if "--" in words else ""
+        said = _said(error)
+        order = ". All that is not the server's command goes before --" if "--" in words else _without_dashes(words)
         raise ConfigurationError(f"{said}{order} (--help tells more)") from error
     outcome = command(*bound.args, **bound.kwargs)
     return asyncio.run(outcome) if inspect.iscoroutine(outcome) else outcome
+
+
+def _said(error: CycloptsError) -> str:
+    if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
+        return f"there is no place for {', '.join(map(repr, error.unused_tokens))}"
+    return " ".join(str(error).split()).removesuffix(".")
+
+
+def _without_dashes(words: list[str]) -> str:
+    return forgotten(words) if words and words[0] in (*_CALLING, "serve") else ""
 
 
 def _arranged(words: list[str]) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 _COMMAND = "\0"
 _MODULE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 _FILE = "mcprelay.toml"
+_ALONE = ("tools", "resources", "prompts", "listen")
+"""Our commands that take a target and no more words."""
+_LAUNCHERS = frozenset({"bun", "deno", "docker", "node", "npx", "podman", "python", "python3", "uv", "uvx"})
+"""What servers are started with most, installed here or not."""
 
 
 def marked(command: Sequence[str]) -> str:
@@ -31,6 +36,47 @@ def marked(command: Sequence[str]) -> str:
     if not command:
         raise ConfigurationError("after -- there must be the command that starts a server")
     return _COMMAND + shlex.join(command)
+
+
+def forgotten(words: Sequence[str]) -> str:
+    """What to say to a command line in which a server's command seems to stand without the `--` before it, or nothing.
+
+    Args:
+        words: The name of one of our commands, and what follows it.
+    """
+    name, *rest = words
+    if "--" in rest or not rest or not _is_program(rest[0]):
+        return ""
+    if name == "serve":
+        own = next((word for word in rest if _is_own(word)), "FILE.py")
+        return f". serve runs a Server of yours itself: mcprelay serve {shlex.quote(own)}"
+    meant = shlex.join(rest) if name in _ALONE else f"{shlex.quote(rest[0])} …"
+    return f". A command goes behind --: mcprelay {name} {'' if name in _ALONE else '… '}-- {meant}"
+
+
+def _is_program(word: str) -> bool:
+    """Whether a word is a program, and nothing else that a target may be."""
+    if _is_address(word) or _is_own(word) or _is_configured(word):
+        return False
+    return word in _LAUNCHERS or shutil.which(word) is not None
+
+
+def _is_address(target: str) -> bool:
+    return target.startswith(("http://", "https://"))
+
+
+def _is_own(target: str) -> bool:
+    """Whether it names a server of the user's: in a file, a module or a folder."""
+    return bool(_MODULE.fullmatch(target)) or Path(target.partition(":")[0]).suffix == ".py" or _is_folder(target)
+
+
+def _is_configured(name: str) -> bool:
+    from mcprelay.relay import config
+
+    try:
+        return Path(_FILE).exists() and name in config.load(_FILE).servers
+    except ConfigurationError:
+        return False
 
 
 def open_client(target: str, options: Options, **handlers: Any) -> Client:
@@ -54,15 +100,21 @@ def _meaning(target: str, options: Options) -> tuple[str | list[str], dict[str, 
     """What the client is given, and with which options."""
     if target.startswith(_COMMAND):
         return shlex.split(target[1:]), {"env": _variables(options.env)}
-    if target.startswith(("http://", "https://")):
+    if _is_address(target):
         headers = _headers(options.header)
         own = any(each.lower() == "authorization" for each in headers)
         auth = options.token or (None if own else _logged_in(target))
         return target, {"auth": auth, "headers": headers or None}
-    if _MODULE.fullmatch(target) or Path(target.partition(":")[0]).suffix == ".py" or _is_folder(target):
+    if _is_own(target):
         return _served(target), {"env": {**os.environ, **_variables(options.env)}, "stderr": _echo}
     if Path(_FILE).exists():
-        return _configured(target, options)
+        try:
+            return _configured(target, options)
+        except ConfigurationError as error:
+            told = forgotten([_ALONE[0], target])
+            if told:
+                raise ConfigurationError(f"{str(error).removesuffix('.')}{told}") from error
+            raise
     raise ConfigurationError(
         f"{target!r} is no URL, no .py file, no ./folder and no module:server, and there is no {_FILE} here that could"
         " name it. A command goes behind --, as in: mcprelay tools -- npx -y some-server"
