@@ -20,15 +20,12 @@ class Scalar(Struct, frozen=True):
     Attributes:
         value: What it returned.
         data: The JSON of it.
+        text: What a model reads, as the JSON of a text.
     """
 
     value: str | int
     data: bytes
-
-    @property
-    def text(self) -> bytes:
-        """What a model reads, as the JSON of a text."""
-        return self.data if type(self.value) is str else b'"%b"' % self.data
+    text: bytes
 
     def whole(self) -> ToolResult:
         """The same as a result that can be looked at."""
@@ -42,4 +39,5 @@ def scalar(value: Any) -> Scalar:
     Raises:
         ResultInvalid: It has no JSON form: half a surrogate pair, say.
     """
-    return Scalar(value, encode_scalar(value))
+    data = encode_scalar(value)
+    return Scalar(value, data, data if type(value) is str else b'"%b"' % data)
