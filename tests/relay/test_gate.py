@@ -434,6 +434,35 @@ async def test_a_call_that_is_given_up_is_not_made_whatever_its_gate_makes_of_th
     assert after == []
 
 
+async def test_a_gate_may_have_times_and_tasks_of_its_own_that_end():
+    async def broken():
+        raise ValueError
+
+    async def gate(call):
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(0):
+                await asyncio.Event().wait()
+        with contextlib.suppress(BaseExceptionGroup):
+            async with asyncio.TaskGroup() as group:
+                group.create_task(broken())
+                await asyncio.Event().wait()
+        return True
+
+    for one in (gate, every(gate, gate), either(every(gate), gate)):
+        await admit(one, call())
+
+
+async def test_a_time_that_a_program_sets_is_over_though_a_gate_takes_no_notice():
+    async def stubborn(call):
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        return True
+
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0):
+            await admit(stubborn, call())
+
+
 async def test_a_time_that_ran_out_inside_of_a_gate_is_a_failure_of_its_own():
     async def impatient(call):
         raise TimeoutError
