@@ -11,6 +11,8 @@ import contextlib
 import json
 import os
 import re
+import shlex
+import shutil
 import subprocess
 import sys
 import venv
@@ -135,6 +137,18 @@ async def server_of_others() -> None:
         say(f"spoken: MCP {client.server.revision}, with {client.server.info.name} {client.server.info.version}")
 
 
+def invitation() -> str:
+    """A command that works where this program was started, whether or not its environment is the shell's."""
+    ours = Path(sys.executable).with_name("mcprelay")
+    found = shutil.which("mcprelay")
+    words = ["mcprelay"] if found and Path(found) == ours else [from_here(ours)]
+    return shlex.join([*words, "call", from_here(HERE / "calculator.py"), "add", "a=1", "b=2"])
+
+
+def from_here(path: Path) -> str:
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
+
+
 def main() -> None:
     print(f"mcprelay {__version__}: serve Python to any MCP client, call any MCP server.")
     step(1, "We serve examples/calculator.py over HTTP")
@@ -146,7 +160,7 @@ def main() -> None:
         step(4, "We end it")
     step(5, f"Our client starts a server that others wrote, {OTHERS}, and calls it over stdio")
     asyncio.run(server_of_others())
-    print("\nAll of it worked. Next: mcprelay call examples/calculator.py add a=1 b=2")
+    print(f"\nAll of it worked. Next: {invitation()}")
 
 
 if __name__ == "__main__":
