@@ -650,3 +650,19 @@ def test_what_cannot_run_is_not_counted_as_if_it_ran():
     assert not is_over(validator.check("a" * 50_000))
     assert validator.accepts("a" * 9)
     assert len(validator.changes) == 20
+
+
+def test_errors_about_a_long_text_are_not_itemized_where_each_would_repeat_it():
+    short, long = "a" * 100, "a" * 1_000_000
+    validator = Validator({"allOf": [{"const": number} for number in range(100)]})
+    assert len(validator.check(short)) == 20
+    assert [violation.message for violation in validator.check(long)] == [
+        "the value does not fit the schema, which is too involved to say where"
+    ]
+
+
+@pytest.mark.parametrize("number", [10**400, -(10**400)])
+def test_a_number_that_no_reader_of_json_holds_is_no_value(number):
+    (violation,) = Validator({"minimum": 1}).check([number])
+    assert violation.message == "an integer is larger than numbers are in JSON"
+    assert Validator({"minimum": -(2**70)}).check([2**70]) == []

@@ -1,9 +1,12 @@
 """The work of a schema is counted before anything runs."""
 
+from collections import Counter
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mcprelay.wire import workload
 from mcprelay.wire.automaton import strain
 from mcprelay.wire.pattern import LARGEST, Toll
 from mcprelay.wire.reference import Document
@@ -65,7 +68,9 @@ def test_a_value_that_contains_itself_is_more_than_can_be_counted():
 
 
 def test_long_lists_inside_a_schema_weigh():
-    assert weight({"enum": list(range(160))}) == 11
+    assert weight({"required": list("abcd") * 40}) == 11
+    assert weight({"enum": ["a" * 638]}) == weight({"const": "a" * 640}) == weight({"const": {"a": "a" * 634}}) == 11
+    assert weight({"multipleOf": 0.01}) > weight({"multipleOf": 2}) == 1
     assert weight({"enum": "no list"}) == 1
 
 
@@ -125,3 +130,41 @@ def test_the_bound_for_any_value_is_no_less_than_the_count_for_one(levels):
     shelf = {f"d{i}": {"anyOf": [{"$ref": f"#/$defs/d{i + 1}"}, {"$ref": f"#/$defs/d{i + 1}"}]} for i in range(levels)}
     schema = {"$ref": "#/$defs/d0", "$defs": {**shelf, f"d{levels}": LEAF}}
     assert appraise(Document(schema)).steps >= counted(schema, 1, pairs=10_000).steps >= 2**levels
+
+
+def test_alternatives_that_are_no_objects_weigh():
+    assert weight({"oneOf": [False] * 10, "anyOf": [LEAF, True], "allOf": 5}) == 12
+
+
+def test_a_text_that_is_decoded_weighs_with_its_length():
+    schema = {"contentMediaType": "application/json", "contentEncoding": "base64"}
+    assert counted(schema, "a" * 640, pairs=10).steps == 1 + 2 + 10 * 32
+    assert appraise(Document(schema)).toll == Toll(patterns=2, strain=32)
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ({"items": {"properties": {f"p{i}": LEAF for i in range(5_000)}}}, [{} for _ in range(90)]),
+        ({"items": {"$ref": "#"}, "$defs": {f"p{i}": LEAF for i in range(5_000)}}, [[] for _ in range(90)]),
+        ({"items": {"$ref": "#"}, "allOf": [True] * 5_000}, [[] for _ in range(90)]),
+    ],
+)
+def test_what_a_schema_is_made_of_is_looked_at_once_and_not_for_each_part_of_a_value(schema, value, monkeypatch):
+    asked = Counter()
+
+    def listed(node):
+        asked["all"] += 1
+        return real(node)
+
+    real = workload.subschemas
+    monkeypatch.setattr(workload, "subschemas", listed)
+    assert counted(schema, value, pairs=1_000) is not None
+    assert asked["all"] <= 2
+
+
+def test_counting_stops_where_members_that_are_no_pairs_are_too_many():
+    inner = {"properties": {f"p{i}": True for i in range(40)}, "additionalProperties": LEAF}
+    value = [{f"p{i}": 1 for i in range(40)} for _ in range(50)]
+    assert counted({"items": inner}, value, pairs=400).steps == 1 + 50 * 3
+    assert counted({"items": inner}, value, pairs=100) is None

@@ -25,8 +25,15 @@ _STRICT = ("unevaluatedProperties", "unevaluatedItems")
 _UNSURE = frozenset((*REFERENCES, *_STRICT))
 
 
+_CONTENTS = ("contentMediaType", "contentEncoding")
+_CONTENT = 16
+"""Steps for each 64 characters of a text that is decoded, or read as JSON, to see whether it is what a schema says."""
+READERS = frozenset(("pattern", "patternProperties", *_CONTENTS))
+"""Keywords that make a validator read texts."""
+
+
 class Toll(Struct, frozen=True):
-    """What regular expressions take where they are run.
+    """What regular expressions, and whatever else reads texts, take where they are run.
 
     Attributes:
         patterns: How many there are.
@@ -73,16 +80,17 @@ def expense(root: Schema, *, most: int) -> int:
 
 
 def charges(node: Node, *, without: frozenset[str] = frozenset()) -> tuple[Toll, Toll]:
-    """What a schema's own patterns take on a text, and on the name of a member; those `without` are not run."""
+    """What a schema takes to read a text, and the name of a member; the patterns `without` are not run."""
     pattern, named = node.get("pattern"), node.get("patternProperties")
     own = [pattern] if isinstance(pattern, str) else []
     names = named if isinstance(named, dict) else ()
-    return _toll(own, without), _toll(names, without)
+    contents = [_CONTENT for keyword in _CONTENTS if keyword in node]
+    return _toll(own, without, contents), _toll(names, without, [])
 
 
-def _toll(listed: Iterable[str], without: frozenset[str]) -> Toll:
+def _toll(listed: Iterable[str], without: frozenset[str], others: list[int]) -> Toll:
     steps = [strain(pattern, most=LARGEST) for pattern in listed if pattern not in without]
-    return Toll(patterns=len(steps), strain=sum(steps))
+    return Toll(patterns=len(steps) + len(others), strain=sum(steps) + sum(others))
 
 
 def plainly(node: Schema, where: str = "") -> Any:

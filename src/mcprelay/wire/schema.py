@@ -25,6 +25,10 @@ _NODE = 512
 """Bytes for each value of a schema: Python's own objects, its compiled form, and what is known of where it lies."""
 _ITEMIZED = 5_000
 """Steps up to which errors are told one by one: each costs some 25 µs, in places where a mere no costs nanoseconds."""
+_REPEATED = 20_000_000
+"""Characters up to which they are: each error has a copy of the value that it is about, at some 3 ns a character."""
+_FARTHEST = 10**309
+"""Beyond it no reader of JSON holds a number, and reckoning with digits by the thousand takes its time."""
 
 
 _State: TypeAlias = tuple[tuple[str, ...], Any]
@@ -157,19 +161,19 @@ class Validator:
         if size is not None and size <= self._light and built.is_valid(value):
             return []
         try:
-            steps = self._steps(value)
+            steps, weight = self._steps(value)
         except SchemaRefused as refused:
             return [Violation(path="", expected="a JSON value within the limits", message=refused.reason)]
         if built.is_valid(value):
             return []
-        if steps > _ITEMIZED:
+        if steps > _ITEMIZED or steps * weight.chars > _REPEATED:
             text = "the value does not fit the schema, which is too involved to say where"
             return [Violation(path="", expected="a value that fits the schema", message=text)]
         errors = built.iter_errors(value)
         return violations(errors, self._document, most=self._limits.errors, shown=self._values == "shown")
 
-    def _steps(self, value: Any) -> int:
-        """Upper bound of the steps that checking this value takes.
+    def _steps(self, value: Any) -> tuple[int, Weight]:
+        """Upper bound of the steps that checking this value takes, and what the value is made of.
 
         Raises:
             SchemaRefused: It is no JSON value, lies too deep, or would take more steps than allowed.
@@ -180,12 +184,12 @@ class Validator:
         if load.steps is not None:
             steps = load.steps * weight.nodes + load.toll.steps(texts=weight.nodes, chars=weight.chars)
             if steps <= most:
-                return steps
+                return steps, weight
         counted = count(self._document, value, pairs=most // 20, tolls=load.tolls)
         if counted is None or counted.steps > most or counted.chain > MAX_CHAIN:
             reason = f"checking the value takes more work than schema_work={most} allows"
             raise SchemaRefused(reason, limit="schema_work")
-        return counted.steps
+        return counted.steps, weight
 
 
 def _light(load: Load, limits: SchemaLimits) -> int:
@@ -259,13 +263,16 @@ def weigh(value: Any, *, depth: tuple[str, int], nodes: tuple[str, float] = ("",
                 below.extend(item.values())
                 for name in item:
                     chars += len(name) if type(name) is str and name.isascii() else _length(name)
+            elif kind is int:
+                if not -_FARTHEST < item < _FARTHEST:
+                    raise SchemaRefused("an integer is larger than numbers are in JSON")
             elif kind not in _SINGLE:
                 chars += _enter(item, below)
         level = below
     return Weight(nodes=seen, chars=chars, depth=layers)
 
 
-_SINGLE = frozenset([int, bool, type(None)])
+_SINGLE = frozenset([bool, type(None)])
 """Types of values that weigh nothing more than themselves."""
 
 

@@ -14,10 +14,11 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any, TypeAlias
 
+import msgspec
 from msgspec import Struct
 
-from mcprelay.wire.pattern import Toll, charges
-from mcprelay.wire.reference import SAME_PLACE, SHELVES, Document, Node, SchemaRefused, subschemas
+from mcprelay.wire.pattern import READERS, Toll, charges
+from mcprelay.wire.reference import SAME_PLACE, Document, Node, SchemaRefused, subschemas
 
 AGAIN = 3
 """How often a validator may walk what lies beside an `unevaluated…` keyword (measured: 2.6 times for each level)."""
@@ -25,10 +26,19 @@ MAX_CHAIN = 512
 """How many pairs may lie inside each other: a validator's stack is finite, and overflowing it ends the process."""
 MOST = 10**15
 """Where counting stops growing."""
-_BULKY = ("enum", "required", "dependentRequired", "properties", "patternProperties")
+_BULKY = ("required", "dependentRequired", "properties", "patternProperties")
+_BESIDE = ("allOf", "anyOf", "oneOf")
+"""Keywords whose schemas are tried one by one; those that are true or false are no pairs."""
+_CONSTANTS = ("enum", "const")
+"""What is compared as a whole, and told as a whole where it is missed."""
+_FRACTION = 200
+"""Steps of a division by a number that is not whole: up to 20 µs, whatever it is."""
 _AGAIN_KEYWORDS = frozenset(("unevaluatedProperties", "unevaluatedItems"))
 
-_PATTERNS = frozenset(("pattern", "patternProperties"))
+_EVERY_MEMBER = frozenset(("patternProperties", "unevaluatedProperties"))
+_EVERY_ELEMENT = frozenset(("items", "additionalItems", "contains", "unevaluatedItems"))
+_LOOKS = 8
+"""How many members may be looked at for each pair that is allowed."""
 
 Tolls: TypeAlias = dict[int, tuple[Toll, Toll]]
 _Graph: TypeAlias = dict[int, tuple[Node, list[tuple[bool, Node]]]]
@@ -77,7 +87,7 @@ def appraise(document: Document, *, without: frozenset[str] = frozenset()) -> Lo
     if inner_order is None:
         raise SchemaRefused("a reference in the schema leads back to itself without entering the value")
     building = _unfolded(inner_order, within)
-    known = {key: charges(node, without=without) for key, (node, _) in graph.items() if not _PATTERNS.isdisjoint(node)}
+    known = {key: charges(node, without=without) for key, (node, _) in graph.items() if not READERS.isdisjoint(node)}
     order = _order(graph, [document.root])
     if order is None:
         return Load(steps=None, toll=Toll(), tolls=known, building=building)
@@ -93,17 +103,22 @@ def count(document: Document, value: Any, *, pairs: int, tolls: Tolls) -> Count 
     """
     if isinstance(document.root, bool):
         return Count(steps=1, chain=1)
+    plans: dict[int, _Plan] = {}
     done: dict[_Pair, tuple[int, int]] = {}
     stack: list[tuple[Node, Any, _Inner | None]] = [(document.root, value, None)]
+    looked = 0
     while stack:
         node, at, inner = stack.pop()
+        plan = plans.get(id(node))
+        if plan is None:
+            plan = plans[id(node)] = _Plan(document, node, tolls.get(id(node)))
         if inner is not None:
-            own = weight(node) + _toll(tolls[id(node)], at) if id(node) in tolls else weight(node)
-            done[id(node), id(at)] = _sum(own, inner, done)
+            done[id(node), id(at)] = _sum(plan.own(at), inner, done)
         elif (id(node), id(at)) not in done:
-            if len(done) + len(stack) > pairs:
+            looked += 1 + plan.looks(at)
+            if len(done) + len(stack) > pairs or looked > _LOOKS * pairs:
                 return None
-            inner = list(islice(_pairs(document, node, at), pairs + 1))
+            inner = list(islice(plan.pairs(at), pairs + 1))
             if len(inner) > pairs:
                 return None
             stack.append((node, at, inner))
@@ -178,20 +193,20 @@ def _paths(order: list[Node], graph: _Graph, known: Tolls) -> tuple[int, Toll]:
 
 
 def weight(node: Node) -> int:
-    """The steps that a schema's own keywords take: long lists inside it are walked."""
-    return 1 + sum(len(node[name]) for name in _BULKY if isinstance(node.get(name), list | dict)) // 16
+    """The steps that a schema's own keywords take: what is long in it is walked, and fractions take their time."""
+    bulk = sum(len(node[name]) for name in _BULKY if isinstance(node.get(name), list | dict)) // 16
+    plain = sum(isinstance(inner, bool) for name in _BESIDE for inner in _listed(node, name))
+    constants = sum(len(msgspec.json.encode(node[name])) for name in _CONSTANTS if name in node) // 64
+    return 1 + bulk + plain + constants + (_FRACTION if isinstance(node.get("multipleOf"), float) else 0)
+
+
+def _listed(node: Node, keyword: str) -> list[Any]:
+    found = node.get(keyword)
+    return found if isinstance(found, list) else []
 
 
 def _again(node: Node) -> int:
     return 1 if _AGAIN_KEYWORDS.isdisjoint(node) else AGAIN
-
-
-def _toll(tolls: tuple[Toll, Toll], at: Any) -> int:
-    """The steps that a schema's own patterns take on a value."""
-    own, named = tolls
-    if isinstance(at, str):
-        return own.steps(texts=1, chars=len(at))
-    return named.steps(texts=len(at), chars=sum(map(len, at))) if isinstance(at, dict) else 0
 
 
 def _sum(own: int, inner: _Inner, done: dict[_Pair, tuple[int, int]]) -> tuple[int, int]:
@@ -203,36 +218,73 @@ def _sum(own: int, inner: _Inner, done: dict[_Pair, tuple[int, int]]) -> tuple[i
     return steps, chain + 1
 
 
-def _pairs(document: Document, node: Node, at: Any) -> Iterator[tuple[Node, Any, int]]:
-    """The pairs that a validator walks because it walks this one, and how often."""
-    again = _again(node)
-    for schema in document.references(node):
-        if isinstance(schema, dict):
-            yield schema, at, again
-    for keyword, name, schema in subschemas(node):
-        if isinstance(schema, dict) and keyword not in SHELVES:
-            if keyword in SAME_PLACE:
-                yield schema, at, again
-            elif isinstance(at, dict):
-                yield from ((schema, part, 1) for part in _members(keyword, name, node, at))
-            elif isinstance(at, list):
-                yield from ((schema, part, 1) for part in _elements(keyword, name, at))
+class _Plan:
+    """What a validator walks because it walks a schema, found out once for all values that the schema applies to."""
 
+    __slots__ = (
+        "additional",
+        "again",
+        "elements",
+        "first",
+        "listed",
+        "members",
+        "named",
+        "names",
+        "same",
+        "toll",
+        "weight",
+    )
 
-def _members(keyword: str, name: str | int | None, node: Node, at: dict[str, Any]) -> list[Any]:
-    """The parts of an object that a keyword's schema may apply to."""
-    if keyword == "properties":
-        return [at[name]] if isinstance(name, str) and name in at else []
-    if keyword == "propertyNames":
-        return list(at)
-    if keyword == "additionalProperties":
-        listed = node.get("properties")
-        return [part for key, part in at.items() if not (isinstance(listed, dict) and key in listed)]
-    return list(at.values()) if keyword in {"patternProperties", "unevaluatedProperties"} else []
+    def __init__(self, document: Document, node: Node, toll: tuple[Toll, Toll] | None) -> None:
+        inner = [(keyword, name, schema) for keyword, name, schema in subschemas(node) if isinstance(schema, dict)]
+        references = [schema for schema in document.references(node) if isinstance(schema, dict)]
+        self.weight = weight(node)
+        self.again = _again(node)
+        self.toll = toll
+        self.same = [*references, *(schema for keyword, _, schema in inner if keyword in SAME_PLACE)]
+        self.named = {
+            name: schema for keyword, name, schema in inner if keyword == "properties" and isinstance(name, str)
+        }
+        self.names = [schema for keyword, _, schema in inner if keyword == "propertyNames"]
+        self.members = [schema for keyword, _, schema in inner if keyword in _EVERY_MEMBER]
+        self.additional = [schema for keyword, _, schema in inner if keyword == "additionalProperties"]
+        self.listed = listed if isinstance(listed := node.get("properties"), dict) else {}
+        self.first = [
+            (name, schema) for keyword, name, schema in inner if isinstance(name, int) and keyword not in SAME_PLACE
+        ]
+        self.elements = [schema for keyword, name, schema in inner if keyword in _EVERY_ELEMENT and name is None]
 
+    def own(self, at: Any) -> int:
+        """The steps that a schema's own keywords take on a value."""
+        if self.toll is None:
+            return self.weight
+        own, named = self.toll
+        if isinstance(at, str):
+            return self.weight + own.steps(texts=1, chars=len(at))
+        return self.weight + (named.steps(texts=len(at), chars=sum(map(len, at))) if isinstance(at, dict) else 0)
 
-def _elements(keyword: str, name: str | int | None, at: list[Any]) -> list[Any]:
-    """The parts of an array that a keyword's schema may apply to."""
-    if isinstance(name, int):
-        return at[name : name + 1]
-    return at if keyword in {"items", "additionalItems", "contains", "unevaluatedItems"} else []
+    def looks(self, at: Any) -> int:
+        """How many members and items are looked at to find the pairs, beside these themselves."""
+        if isinstance(at, dict):
+            return len(at) if self.additional else min(len(at), len(self.named))
+        return len(self.first) if isinstance(at, list) else 0
+
+    def pairs(self, at: Any) -> Iterator[tuple[Node, Any, int]]:
+        """The pairs that a validator walks because it walks this one, and how often."""
+        for schema in self.same:
+            yield schema, at, self.again
+        parts = self._members(at) if isinstance(at, dict) else self._elements(at) if isinstance(at, list) else ()
+        for schema, part in parts:
+            yield schema, part, 1
+
+    def _members(self, at: dict[str, Any]) -> Iterator[tuple[Node, Any]]:
+        few, many = (at, self.named) if len(at) < len(self.named) else (self.named, at)
+        yield from ((self.named[name], at[name]) for name in few if name in many)
+        yield from ((schema, name) for schema in self.names for name in at)
+        yield from ((schema, part) for schema in self.members for part in at.values())
+        for schema in self.additional:
+            yield from ((schema, part) for name, part in at.items() if name not in self.listed)
+
+    def _elements(self, at: list[Any]) -> Iterator[tuple[Node, Any]]:
+        yield from ((schema, at[index]) for index, schema in self.first if index < len(at))
+        yield from ((schema, part) for schema in self.elements for part in at)
