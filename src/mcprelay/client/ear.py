@@ -8,7 +8,6 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from mcprelay.client import failure, handshake
-from mcprelay.client.link import ACKNOWLEDGED
 from mcprelay.client.listening import (
     LISTEN,
     Listening,
@@ -20,6 +19,7 @@ from mcprelay.client.listening import (
     unacknowledged,
     untold,
 )
+from mcprelay.client.notice import ACKNOWLEDGED
 from mcprelay.client.progress import logger
 from mcprelay.errors import CallFailed, RemoteError, told
 from mcprelay.revisions import Era

@@ -1,4 +1,4 @@
-"""What every connection to a server does, whatever the wire: debts and deadlines, notices, and the server's questions.
+"""What every connection to a server does, whatever the wire: debts and deadlines, and the server's questions.
 
 A link sends one `Call` and gives its raw result or raises a `CallFailed`. It does not read results, repeat calls on
 anybody's behalf, or ask its user anything but through the handlers. `Line` is the link over a channel, `Web` the one
@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import math
 import os
 import struct
 from typing import TYPE_CHECKING, Any
@@ -18,15 +17,15 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from mcprelay.client import failure
+from mcprelay.client import failure, notice
 from mcprelay.client.deadline import Watch, is_cancelled
 from mcprelay.client.face import Face
-from mcprelay.client.progress import LogMessage, Progress, logger
+from mcprelay.client.progress import logger
 from mcprelay.core.peer import Called, Cancelled, Event, Expired, Notified, Peer, Rejected
 from mcprelay.errors import ProtocolError
 from mcprelay.revisions import NEWEST, Era, Feature
 from mcprelay.wire import jsonrpc
-from mcprelay.wire.params import LOG_LEVEL, CancelledParams, MessageParams, NotificationParams, ProgressParams
+from mcprelay.wire.params import LOG_LEVEL
 
 if TYPE_CHECKING:
     from collections.abc import Container, Coroutine, Iterator
@@ -39,29 +38,6 @@ if TYPE_CHECKING:
 
 _TASK_BYTES = 4096
 """What a message that leaves in a task of its own takes beside its bytes, about."""
-PROGRESS = "notifications/progress"
-MESSAGE = "notifications/message"
-CANCELLED = "notifications/cancelled"
-ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
-UPDATED = "notifications/resources/updated"
-CHANGED = frozenset(
-    {
-        "notifications/tools/list_changed",
-        "notifications/prompts/list_changed",
-        "notifications/resources/list_changed",
-        UPDATED,
-    }
-)
-
-
-class _UpdatedParams(NotificationParams, frozen=True, kw_only=True):
-    uri: str | None = None
-
-
-_decode_progress = msgspec.json.Decoder(ProgressParams).decode
-_decode_message = msgspec.json.Decoder(MessageParams).decode
-_decode_updated = msgspec.json.Decoder(_UpdatedParams).decode
-_decode_cancelled = msgspec.json.Decoder(CancelledParams).decode
 
 
 def unguessable(taken: Container[int]) -> Iterator[int]:
@@ -250,7 +226,7 @@ class Link:
     def heard(self, event: Event, call: Call | None = None) -> None:
         """Take an event that settles none of our calls; `call` is the one whose own stream it came on, if any."""
         if isinstance(event, Notified):
-            self._noticed(event.method, event.params, call)
+            notice.take(self, event.method, event.params, call)
         elif isinstance(event, Called):
             self._serve(event, call)
         elif isinstance(event, Cancelled):
@@ -267,63 +243,6 @@ class Link:
         logger.debug("not a message: %s", event.reason)
         if event.id is not None and self.revision is not None and self.revision.era is Era.HANDSHAKE:
             self._say(event.answer)
-
-    def _noticed(self, method: str, params: Raw | UnsetType, call: Call | None) -> None:
-        data: Any = b"{}" if params is UNSET else params
-        try:
-            if method == PROGRESS:
-                self._progressed(_decode_progress(data), call)
-            elif method == MESSAGE:
-                self._logged(_decode_message(data), call)
-            elif method in CHANGED or method == ACKNOWLEDGED:
-                self._changed(method, _decode_updated(data), params, call)
-            elif method == CANCELLED:
-                self._torn_down(_decode_cancelled(data), params)
-        except msgspec.DecodeError as error:
-            self.unreadable += 1
-            logger.debug("%s is malformed: %s", method, error)
-
-    def _progressed(self, params: ProgressParams, call: Call | None) -> None:
-        if call is None:
-            pending = self.peer.pending.get(params.progress_token)
-            call = None if pending is None else pending.slot
-        if call is None or call.request_id != params.progress_token or call.on_progress is None:
-            self.peer.dropped += 1  # nobody asked for it, or it comes late
-            return
-        if call.wait is not None and call.pending is not None:
-            deadline = self.loop.time() + call.wait
-            call.deadline = deadline if call.limit is None else min(deadline, call.limit)
-            self.peer.extend(call.pending, call.deadline)
-            self.watch.arm(call.deadline)
-        if math.isfinite(params.progress):
-            call.on_progress.hear(Progress(params.progress, params.total, params.message))
-
-    def _logged(self, params: MessageParams, call: Call | None) -> None:
-        """Log messages name no request: where the stream does not tell whose they are, all who listen hear them."""
-        data = None if params.data is UNSET else params.data
-        message = LogMessage(params.level, data, params.logger)
-        calls = [pending.slot for pending in self.peer.pending.values()] if call is None else [call]
-        hearings = {id(one.on_log): one.on_log for one in calls if one.on_log is not None}
-        if not hearings and self.party.on_log is not None:
-            hearings[0] = self.party.on_log
-        for hearing in hearings.values():
-            hearing.hear(message)
-
-    def _changed(self, method: str, params: _UpdatedParams, raw: Raw | UnsetType, call: Call | None) -> None:
-        if call is None and params.meta is not None and params.meta.subscription_id is not None:
-            pending = self.peer.pending.get(params.meta.subscription_id)
-            call = None if pending is None else pending.slot
-        if method != ACKNOWLEDGED:
-            self.party.changed(method, params.uri)
-        if call is not None and call.notice is not None:
-            call.notice(method, raw)
-
-    def _torn_down(self, params: CancelledParams, raw: Raw | UnsetType) -> None:
-        """The server ends a subscription of ours (patterns/cancellation)."""
-        pending = None if params.request_id is None else self.peer.pending.get(params.request_id)
-        call = None if pending is None else pending.slot
-        if call is not None and call.notice is not None:
-            call.notice(CANCELLED, raw)
 
     # --- what a server asks, in the handshake era
 

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from mcprelay.client import failure, misuse
-from mcprelay.client.link import CANCELLED, UPDATED
+from mcprelay.client.notice import CANCELLED, UPDATED
 from mcprelay.client.retry import Retry
 from mcprelay.errors import CallFailed, CallLimitExceeded, ConfigurationError, Evidence, LocalFault, RemoteError
 from mcprelay.types import SubscriptionFilter
