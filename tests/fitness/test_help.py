@@ -6,8 +6,10 @@ import pkgutil
 import pydoc
 import typing
 
+import msgspec
 import pytest
 
+import mcprelay
 import mcprelay.adapters
 
 ADAPTERS = [f"mcprelay.adapters.{module.name}" for module in pkgutil.iter_modules(mcprelay.adapters.__path__)]
@@ -77,3 +79,19 @@ def test_a_public_name_has_help_a_signature_and_annotations(package, name):
         if has_signature(part):
             inspect.signature(part, eval_str=True)
         typing.get_type_hints(part, include_extras=True)
+
+
+def structs():
+    """Every class of fields, public or not: what a public function gives may be of one."""
+    modules = pkgutil.walk_packages(mcprelay.__path__, "mcprelay.")
+    for module in (importlib.import_module(found.name) for found in modules if not found.name.endswith("__main__")):
+        for value in vars(module).values():
+            if inspect.isclass(value) and issubclass(value, msgspec.Struct) and value.__module__ == module.__name__:
+                yield value
+
+
+def test_whatever_class_of_fields_somebody_meets_has_help():
+    found = list(structs())
+    assert len(found) > 100
+    for value in found:
+        assert value.__qualname__ in pydoc.render_doc(value)

@@ -26,12 +26,12 @@ from mcprelay.errors import (
     NotSent,
 )
 from mcprelay.ports import Request
+from mcprelay.wire.jsonrpc import ErrorObject
 
 if TYPE_CHECKING:
     from mcprelay.auth import Credentials
     from mcprelay.client.call import Call
     from mcprelay.ports import Reply, Sender
-    from mcprelay.wire.jsonrpc import ErrorObject
 
 Fields: TypeAlias = Mapping[str, str] | Callable[[], Mapping[str, str] | Awaitable[Mapping[str, str]]]
 

@@ -8,6 +8,7 @@ opaque: an empty one is a cursor (utilities/pagination).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -24,7 +25,7 @@ from mcprelay.wire.jsonrpc import INVALID_PARAMS
 from mcprelay.wire.prune import LEFT_OUT
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator
+    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Generator
 
     from mcprelay.client.cache import Reading
     from mcprelay.client.call import Call

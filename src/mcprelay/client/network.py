@@ -8,10 +8,10 @@ from msgspec import Struct
 
 from mcprelay.client.misuse import of_type, told_value
 from mcprelay.errors import ConfigurationError
+from mcprelay.ports import Sender
 
 if TYPE_CHECKING:
     from mcprelay.client.party import Party
-    from mcprelay.ports import Sender
 
 
 class Network(Struct, frozen=True, kw_only=True):

@@ -8,6 +8,7 @@ is `probe`'s business.
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -16,7 +17,7 @@ from mcprelay.ports import Request
 from mcprelay.wire import header, jsonrpc
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from mcprelay.revisions import Revision
     from mcprelay.wire.jsonrpc import Envelope

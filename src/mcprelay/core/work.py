@@ -6,15 +6,13 @@ Values only; `core.endpoint` makes them and a driver carries them out.
 from __future__ import annotations
 
 import enum
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Mapping
+from typing import Any, TypeAlias
 
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from mcprelay.revisions import Method, Revision
 from mcprelay.wire import jsonrpc
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 JSON = b"application/json"
 EVENT_STREAM = b"text/event-stream"

@@ -8,29 +8,24 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, Protocol
 
 import msgspec
 from msgspec import UNSET, Raw, Struct
 
 from mcprelay.auth.principal import Principal
 from mcprelay.errors import ProtocolError
-from mcprelay.revisions import Fault
-from mcprelay.types import ClientCapabilities, Implementation
+from mcprelay.ports import Session
+from mcprelay.revisions import Fault, Method, Revision
+from mcprelay.server.patience import Patience
+from mcprelay.server.resume import StateKeys
+from mcprelay.types import ClientCapabilities, Implementation, LogLevel, Meta, RequestId
 from mcprelay.wire import jsonrpc
 from mcprelay.wire.params import IDEMPOTENCY_KEY
 from mcprelay.wire.trace import TraceContext, trace_of
 
 __all__ = ["Answer", "Call", "HttpRequest", "Link", "Principal"]
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from mcprelay.ports import Session
-    from mcprelay.revisions import Method, Revision
-    from mcprelay.server.patience import Patience
-    from mcprelay.server.resume import StateKeys
-    from mcprelay.types import LogLevel, Meta, RequestId
 
 
 _TRACED = re.compile(b"traceparent|baggage")

@@ -19,6 +19,7 @@ import hashlib
 import hmac
 import os
 import time
+from collections.abc import Callable
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -26,15 +27,15 @@ import msgspec
 from msgspec import Raw, Struct
 
 from mcprelay.errors import ConfigurationError, LimitExceeded, MCPRelayError, ProtocolError
+from mcprelay.ports import Sealer
 from mcprelay.revisions import Fault, Feature
 from mcprelay.server import question
 from mcprelay.types import InputRequest, InputRequiredResult
 from mcprelay.wire import jsonrpc
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable
 
-    from mcprelay.ports import Sealer
     from mcprelay.server.call import Call
 
 STATE_BYTES = 64 * 1024

@@ -17,12 +17,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from msgspec import Struct
 
+from mcprelay.ports import EventLog
 from mcprelay.server.outbox import Outbox
 from mcprelay.wire import sse
 
 if TYPE_CHECKING:
-    from mcprelay.ports import EventLog
-
     Source = Callable[[], "list[bytes] | None"]
     Joined = Literal["joined", "unknown", "superseded"]
 
