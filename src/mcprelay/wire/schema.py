@@ -27,6 +27,8 @@ _ITEMIZED = 5_000
 """Steps up to which errors are told one by one: each costs some 25 µs, in places where a mere no costs nanoseconds."""
 _REPEATED = 20_000_000
 """Characters up to which they are: each error has a copy of the value that it is about, at some 3 ns a character."""
+_PER_PAIR = 32
+"""Steps that counting a pair stands for: it takes some 5 µs."""
 _FARTHEST = 10**309
 """Beyond it no reader of JSON holds a number, and reckoning with digits by the thousand takes its time."""
 
@@ -185,7 +187,7 @@ class Validator:
             steps = load.steps * weight.nodes + load.toll.steps(texts=weight.nodes, chars=weight.chars)
             if steps <= most:
                 return steps, weight
-        counted = count(self._document, value, pairs=most // 20, tolls=load.tolls)
+        counted = count(self._document, value, pairs=most // _PER_PAIR, tolls=load.tolls)
         if counted is None or counted.steps > most or counted.chain > MAX_CHAIN:
             reason = f"checking the value takes more work than schema_work={most} allows"
             raise SchemaRefused(reason, limit="schema_work")
