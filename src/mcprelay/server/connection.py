@@ -14,15 +14,12 @@ import os
 import types
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-from msgspec import UNSET
-
-from mcprelay import revisions
 from mcprelay.core.peer import CANCELLED, Called, Cancelled, Event, Lost, Notified, Peer, Refused, Rejected, Replied
 from mcprelay.errors import LimitExceeded
 from mcprelay.ports import Session
-from mcprelay.revisions import Era, Fault, Feature
+from mcprelay.revisions import Feature
 from mcprelay.server import handshake, question
+from mcprelay.server.agreement import Agreement
 from mcprelay.server.batch import holds_more, over
 from mcprelay.server.call import Answer, Call
 from mcprelay.server.closing import close
@@ -30,7 +27,6 @@ from mcprelay.server.event import LimitHit, Refusal
 from mcprelay.server.outbox import Outbox
 from mcprelay.server.telling import Telling
 from mcprelay.wire import jsonrpc
-from mcprelay.wire.params import CLIENT_CAPABILITIES, NO_META, PROTOCOL_VERSION, Params
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Generator, Iterator
@@ -38,13 +34,11 @@ if TYPE_CHECKING:
     from msgspec import Raw
 
     from mcprelay.ports import Channel
-    from mcprelay.revisions import Revision
     from mcprelay.server import Server
     from mcprelay.server.call import HttpRequest, Principal
 
 logger = logging.getLogger("mcprelay.server")
 
-_decode_params = msgspec.json.Decoder(Params).decode
 LISTEN = "subscriptions/listen"
 _WAITING = 4096
 """What a message that waits to be sent takes beside its own bytes, about: it waits in a task."""
@@ -53,12 +47,6 @@ _WAITING = 4096
 def unguessable_ids() -> Iterator[int]:
     """Request ids that the other side cannot guess."""
     return (int.from_bytes(os.urandom(6), "big") for _ in itertools.count())
-
-
-def _stateless(server: Server) -> Revision | None:
-    """The newest revision of the stateless era that is served, or None."""
-    served = revisions.of_era(Era.STATELESS, server.revisions)
-    return served[0] if served else None
 
 
 def _is_current(task: asyncio.Task[Any]) -> bool:
@@ -114,13 +102,8 @@ class Connection:
         self._linger = linger
         self._server = server
         self._channel = channel
-        self._principal = principal
-        self._http = http
-        self._state = state
         limits = server.limits
         self._peer = Peer(ids=unguessable_ids(), concurrent_requests=limits.concurrent_requests, depth=limits.depth)
-        self._session: Session | None = None
-        self._revision: Revision | None = None
         self._telling: Telling | None = None
         self._loop = asyncio.get_running_loop()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -129,7 +112,7 @@ class Connection:
         self._base = contextvars.copy_context()
         self._outbox = Outbox(limits.stream_bytes)
         self._flushing: asyncio.Event | None = None
-        self._spoken = _stateless(server)  # what calls are most likely to be in
+        self._agreement = Agreement(server, self, principal=principal, http=http, state=state)
         self._leader: asyncio.Task[Any] | None = None
         self._stopping = False
         self._unsent = 0  # bytes of what waits for the client to read
@@ -153,7 +136,8 @@ class Connection:
         await self._stop()
 
     def _spawn(self, coroutine: Coroutine[Any, Any, None]) -> None:
-        task = self._loop.create_task(coroutine, context=self._base.copy())
+        # Not by the loop's factory: where tasks start eagerly, leaders would nest, one in the other, for as long as calls wait.
+        task = asyncio.Task(coroutine, loop=self._loop, context=self._base.copy())
         self._tasks.add(task)
         task.add_done_callback(self._finished)
 
@@ -206,6 +190,8 @@ class Connection:
             if type(event) is Called:
                 # In a context of its own: what a handler sets there, the next call must not see.
                 await _until_suspended(self._work(event, task), self._base.copy(), self._follow)
+                if self._leader is task and task.cancelling() and not self._stopping:
+                    self._follow()  # a handler cancelled the task that it ran in, which the next call must not feel
             else:
                 await self._take(event)
 
@@ -242,8 +228,8 @@ class Connection:
             await self._send(self._rejected(event))
         elif isinstance(event, (Replied, Refused)):
             question.settle(event)
-        elif isinstance(event, Notified) and event.method == handshake.INITIALIZED and self._session is not None:
-            self._begin(self._session)
+        elif isinstance(event, Notified) and event.method == handshake.INITIALIZED:
+            self._begin(self._agreement.session)
 
     def _cancel(self, event: Cancelled) -> None:
         task, call = self._working.get(event.call.id, (None, None))
@@ -254,7 +240,8 @@ class Connection:
 
     def _as_agreed(self, error: bytes) -> bytes:
         """An error as the agreed revision has it, where what it answers could not be read."""
-        if self._revision is None or self._revision.has(Feature.ERRORS_WITHOUT_ID):
+        revision = self._agreement.revision
+        if revision is None or revision.has(Feature.ERRORS_WITHOUT_ID):
             return error
         return jsonrpc.with_null_id(error)
 
@@ -271,9 +258,11 @@ class Connection:
 
     async def _answer(self, event: Called, task: asyncio.Task[Any]) -> Answer:
         """The answer to a call, worked on in `task`; one without a message when it was cancelled."""
-        call = self._call(event)
+        call = self._agreement.call(event)
         if isinstance(call, Answer):
             return self._declined(event, call)
+        if event.method == "initialize":
+            self._peer.batches = self._agreement.batches
         entry = self._working[event.id] = (task, call)
         try:
             answer = await self._server.dispatcher.handle(call)
@@ -292,7 +281,8 @@ class Connection:
             if self._working.get(event.id) is entry:
                 del self._working[event.id]
         if event.method == "initialize" and (answer.code or call.cancelled):
-            self._forget_session()
+            self._agreement.forget()
+            self._peer.batches = False
         if call.cancelled:
             task.uncancel()
             return Answer(b"")
@@ -312,8 +302,9 @@ class Connection:
         calls: list[Called] = []
         answers: list[bytes] = []
         for event in self._peer.receive(data):
-            if isinstance(event, Called) and event.method == "initialize" and self._revision is not None:
-                answers.append(self._declined(event, handshake.in_batch(event, self._revision)).message)
+            revision = self._agreement.revision
+            if isinstance(event, Called) and event.method == "initialize" and revision is not None:
+                answers.append(self._declined(event, handshake.in_batch(event, revision)).message)
             elif isinstance(event, Called):
                 calls.append(event)
             elif isinstance(event, Rejected):
@@ -337,96 +328,9 @@ class Connection:
         if answers:
             await self._send(b"[%b]" % b",".join(answers))
 
-    # --- decoding
-
-    def _call(self, event: Called) -> Call | Answer:
-        """The call, in the revision that it is in; or the answer that it gets instead."""
-        spoken = self._revision or self._spoken
-        method = None if spoken is None else spoken.method(event.method)
-        if spoken is None or method is None or event.params is UNSET:
-            return self._judged(event)
-        try:
-            params = method.decode(event.params)
-        except msgspec.DecodeError:
-            return self._judged(event)
-        said = params.meta.protocol_version
-        if spoken is self._revision:
-            fits = said is None and event.method != "initialize"
-        else:
-            fits = said == spoken.name and params.meta.client_capabilities is not None
-        if not fits:
-            return self._judged(event)
-        return Call(
-            spoken,
-            event.id,
-            method,
-            params,
-            event.params,
-            self,
-            principal=self._principal,
-            carrier=self._http,
-            session=self._session if spoken is self._revision else None,
-            state=self._state,
-        )
-
-    def _judged(self, event: Called) -> Call | Answer:
-        """The same, step by step, where a call is not plainly one in what is spoken."""
-        try:
-            meta = _decode_params(event.params).meta if event.params is not UNSET else NO_META
-        except msgspec.DecodeError as error:
-            return self._refuse(event, Fault.INVALID_PARAMS, f"Invalid params: {error}")
-        if meta.protocol_version is None:
-            return self._handshake_call(event)
-        revision = self._server.served.get(meta.protocol_version)
-        if revision is None or revision.era is not Era.STATELESS:
-            supported = [revision.name for revision in self._server.revisions]
-            data = {"supported": supported, "requested": meta.protocol_version}
-            why = f"Unsupported protocol version: {meta.protocol_version}"
-            return self._refuse(event, Fault.UNSUPPORTED_REVISION, why, data)
-        if meta.client_capabilities is None:
-            why = f"Invalid params: params._meta must have {CLIENT_CAPABILITIES!r}"
-            return self._refuse(event, Fault.INVALID_PARAMS, why)
-        return self._decoded(event, revision, None)
-
-    def _handshake_call(self, event: Called) -> Call | Answer:
-        if event.method == "initialize":
-            return self._initialize(event)
-        if self._revision is not None:
-            return self._decoded(event, self._revision, self._session)
-        eldest = revisions.of_era(Era.HANDSHAKE, self._server.revisions)
-        if event.method == "ping" and eldest:  # lifecycle: pings are allowed before the session has begun
-            return self._decoded(event, eldest[0], None)
-        names = ", ".join(revision.name for revision in self._server.revisions)
-        why = f"Invalid params: params._meta must have {PROTOCOL_VERSION!r} (supported: {names})"
-        return self._refuse(event, Fault.INVALID_PARAMS, why)
-
-    def _initialize(self, event: Called) -> Call | Answer:
-        if self._revision is not None:
-            return handshake.again(event, self._revision)
-        session = handshake.begun(self._server, event, principal=self._principal)
-        if isinstance(session, Answer):
-            return session
-        self._session = session
-        self._revision = self._server.served[session.revision]
-        self._peer.batches = self._revision.has(Feature.BATCH)
-        return self._decoded(event, self._revision, session)
-
-    def _forget_session(self) -> None:
-        """The handshake came to nothing, so there may be another one."""
-        self._session = self._revision = None
-        self._peer.batches = False
-
-    def _decoded(self, event: Called, revision: Revision, session: Session | None) -> Call | Answer:
-        return handshake.decoded(
-            event, revision, self, session=session, principal=self._principal, http=self._http, state=self._state
-        )
-
-    def _refuse(self, event: Called, fault: Fault, why: str, data: Any = None) -> Answer:
-        return handshake.refusal(event, self._revision or self._server.revisions[0], fault, why, data)
-
-    def _begin(self, session: Session) -> None:
+    def _begin(self, session: Session | None) -> None:
         """The handshake is done: tell the session of every change from now on."""
-        if not session.initialized:
+        if session is not None and not session.initialized:
             session.initialized = True
             self._telling = Telling(self._server, session)
             self._spawn(self._telling.tell(self))
