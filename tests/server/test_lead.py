@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
@@ -72,6 +73,42 @@ async def test_a_call_whose_own_task_is_cancelled_by_its_handler_is_answered_all
         with pytest.raises(RemoteError, match="Internal error while answering tools/call reckless"):
             await client.call_tool("reckless")
         assert (await client.call_tool("quick")).text == "quick"
+
+
+async def test_a_call_that_leaves_its_own_task_cancelled_costs_no_call_that_waits_behind_it_anything():
+    server = Server("s")
+
+    @server.tool
+    async def reckless() -> str:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        return "left"
+
+    @server.tool
+    async def steady() -> str:
+        await asyncio.sleep(0)
+        return "steady"
+
+    async with Client(server, request_timeout=5) as client:
+        names = ["reckless", "steady", "reckless", "reckless", "steady"] * 20
+        results = await asyncio.gather(*(client.call_tool(name) for name in names))
+    assert [result.text for result in results] == ["left", "steady", "left", "left", "steady"] * 20
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="tasks start eagerly from Python 3.12 on")
+async def test_where_tasks_start_eagerly_any_number_of_calls_that_wait_are_answered():
+    server = Server("s")
+
+    @server.tool
+    async def steady() -> str:
+        await asyncio.sleep(0)
+        return "steady"
+
+    asyncio.get_running_loop().set_task_factory(asyncio.eager_task_factory)  # type: ignore[attr-defined,unused-ignore]
+    async with Client(server, request_timeout=30) as client:
+        results = await asyncio.gather(*(client.call_tool("steady") for _ in range(1000)))
+    assert {result.text for result in results} == {"steady"}
 
 
 class Odd:

@@ -136,7 +136,7 @@ class Connection:
         await self._stop()
 
     def _spawn(self, coroutine: Coroutine[Any, Any, None]) -> None:
-        # Not by the loop's factory: where tasks start eagerly, leaders would nest, one in the other, for as long as calls wait.
+        # Not by the loop's factory: where tasks start eagerly, leaders would nest for as long as calls wait.
         task = asyncio.Task(coroutine, loop=self._loop, context=self._base.copy())
         self._tasks.add(task)
         task.add_done_callback(self._finished)
