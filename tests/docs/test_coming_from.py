@@ -9,11 +9,19 @@ import pytest
 from msgspec.structs import fields
 
 import mcprelay
-from mcprelay import Client, Context, Relay, Server
+from mcprelay import Client, Context, Image, NeedsInput, Relay, Result, Server, ToolResult
+from mcprelay.adapters import langchain
+from mcprelay.auth import OAuth, Registered
+from mcprelay.auth.resource import Bearer
+from mcprelay.auth.verifier import JwtVerifier
+from mcprelay.client.setting import Settings
 from mcprelay.relay import Limits, Report, ToolSet
 from mcprelay.relay.frame import Framed
 from mcprelay.relay.guarded import GuardedTool
 from mcprelay.relay.settings import ServerSettings
+from mcprelay.server import Limits as ServerLimits
+from mcprelay.server.call import Call
+from mcprelay.server.context import Elicited
 from mcprelay.server.option import KNOWN, RunOptions
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "coming-from.md"
@@ -30,8 +38,9 @@ PACKAGES = [
     "mcprelay.server",
     "mcprelay.ports",
     "mcprelay.auth.resource",
+    "mcprelay.auth.verifier",
 ]
-THEIRS = {"Annotated", "Path", "Authorization", "Different", "None", "True"}
+THEIRS = {"Annotated", "Path", "Authorization", "Different", "None", "True", "Database", "Model", "ToolMessage"}
 OWNERS = {
     "relay": Relay,
     "Relay": Relay,
@@ -42,6 +51,12 @@ OWNERS = {
     "tool": GuardedTool,
     "framed": Framed,
     "ctx": Context,
+    "answer": Elicited,
+    "asked": NeedsInput,
+    "call": Call,
+    "langchain": langchain,
+    "result": Result,
+    "Image": Image,
 }
 
 
@@ -71,18 +86,23 @@ def test_a_member_that_is_named_exists(owner, member):
             "agent",
             "websocket_channel",
             "authorization",
+            "message",
+            "shop",
+            "sys",
         }
         return
     assert hasattr(kind, member) or member in getattr(kind, "__slots__", ()) or member in inspect.getsource(kind)
 
 
-SETTINGS = {field.name for field in (*fields(ServerSettings), *fields(Limits))} | {"hintless", "path"}
+TAKING = (
+    *(Relay, Relay.tools, Relay.server, Server, Server.add_tool, Server.discover, Server.run, mcprelay.define),
+    *(Client, Client.call_tool, Client.list_tools, Client.listen, Context.sample),
+    *(Bearer, JwtVerifier, OAuth, Registered, ToolResult),
+)
+STRUCTS = (ServerSettings, Limits, Settings, ServerLimits)
+SETTINGS = {field.name for struct in STRUCTS for field in fields(struct)} | {"hintless", "path"}
 OPTIONS = (
-    {
-        name
-        for function in (Relay, Server, Client, Server.discover, Server.run, mcprelay.define, Relay.tools, Relay.server)
-        for name in inspect.signature(function).parameters
-    }
+    {name for function in TAKING for name in inspect.signature(function).parameters}
     | {name for known in KNOWN.values() for name in known}
     | set(RunOptions.__annotations__)
 )
@@ -92,4 +112,4 @@ OPTIONS = (
     "setting", sorted({name for code in OURS for name in re.findall(r"(?<![\w.])([a-z_]+) ?= ?(?![=>])", code)})
 )
 def test_a_setting_or_option_that_is_named_exists(setting):
-    assert setting in SETTINGS | OPTIONS | {"audience", "tool", "retry"}
+    assert setting in SETTINGS | OPTIONS | {"audience", "tool", "retry", "key", "status"}
