@@ -131,6 +131,7 @@ async def test_a_call_that_waits_for_a_connection_has_sent_nothing():
             await http.came()
             error = await failure_of(client.call_tool("charge", timeout=0.05))
             assert error.evidence is Evidence.NOT_SENT
+            assert "it waited for its turn: connections=1 were open already" in str(error)
             await cancelled(first)
 
 

@@ -182,6 +182,7 @@ async def test_calls_beyond_the_connections_wait_and_have_sent_nothing():
         await http.came(2, of="tools/call")
         error = await failure_of(client.call_tool("waits", timeout=0.05))
         assert error.evidence is Evidence.NOT_SENT
+        assert "it waited for its turn: connections=4 were open already" in str(error)
         waiting = asyncio.ensure_future(client.call_tool("waits too"))
         await asyncio.sleep(0)
         waiting.cancel()

@@ -50,7 +50,7 @@ _BUSY = frozenset({429, 503})
 _UNREAD = "the server has answered, so it was most likely carried out: repeat it only if that does no harm"
 _ANSWERED = "this is the server's answer, so repeat the call only if what it says allows that"
 _LOOK = "the server's log may say why"
-_ADVICE_FOR = {
+ADVICE_FOR = {
     403: "the server does not allow this to this client: give it other credentials (auth=..., headers=...)",
     404: "is there an MCP endpoint at this address?",
     405: "is there an MCP endpoint at this address?",
@@ -61,6 +61,7 @@ _ADVICE_FOR = {
     503: "the server is not ready: try again later",
     504: "what is in front of the server gave up waiting for it",
 }
+"""What to do about an HTTP status, in words of our own."""
 _ANSWERERS = {"elicitation": "on_elicit=", "sampling": "on_sample=", "roots": "on_roots="}
 _ADVICE_FOR_CODE = {
     jsonrpc.PARSE_ERROR: "the server could not read the request, so repeating it as it is changes nothing",
@@ -90,11 +91,12 @@ def what(call: Call | None) -> str:
     return call.method if call.name is None else f"{call.method} {shown(call.name)}"
 
 
-def expired(call: Call | None, evidence: Evidence) -> DeadlineExceeded:
-    """The deadline passed: which, and how long it was."""
+def expired(call: Call | None, evidence: Evidence, *, crowd: float | None = None) -> DeadlineExceeded:
+    """The deadline passed: which, and how long it was. `crowd` is how many connections others had, if it had none."""
     bound = None if call is None or (call.limit is not None and call.deadline == call.limit) else call.bound
     within = "before its deadline" if bound is None else f"within {bound[0]}={bound[1]:.6g} seconds"
-    reason = f"{what(call)}: no answer came {within}{_strays(call)}{_advice(call, evidence)}"
+    turn = "" if crowd is None else f" (it waited for its turn: connections={crowd:g} were open already)"
+    reason = f"{what(call)}: no answer came {within}{turn}{_strays(call)}{_advice(call, evidence)}"
     return DeadlineExceeded(reason, evidence=evidence, **known(call))
 
 
@@ -266,8 +268,8 @@ def _advised(status: int, headers: Mapping[str, str]) -> str:
         return f"; redirects are not followed: use the address {where} if you trust it"
     if status in _BUSY and asked_to_wait(headers) is not None:
         return f"; it says Retry-After: {told(headers['retry-after'], most=40)}, so try again then"
-    usual = _LOOK if status >= 500 else _ANSWERED if status >= 400 else _ADVICE_FOR[404]
-    return f"; {_ADVICE_FOR.get(status, usual)}"
+    usual = _LOOK if status >= 500 else _ANSWERED if status >= 400 else ADVICE_FOR[404]
+    return f"; {ADVICE_FOR.get(status, usual)}"
 
 
 def _challenges(headers: Mapping[str, str]) -> tuple[Any, ...]:

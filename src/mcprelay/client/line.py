@@ -173,7 +173,7 @@ class Line(Link):
         call.evidence = self._evidence(pending)
         if notice and call.evidence is not Evidence.NOT_SENT and call.method not in failure.GREETINGS:
             self._put(None, notice)
-        self._fail(call, failure.expired(call, call.evidence))
+        self._fail(call, failure.expired(call, call.evidence, crowd=self.crowd(call.evidence)))
 
     def finish(self, call: Call) -> None:
         """See `Link`."""

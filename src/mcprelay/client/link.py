@@ -22,7 +22,7 @@ from mcprelay.client.deadline import Watch, is_cancelled
 from mcprelay.client.face import Face
 from mcprelay.client.progress import logger
 from mcprelay.core.peer import Called, Cancelled, Event, Expired, Notified, Peer, Rejected
-from mcprelay.errors import ProtocolError
+from mcprelay.errors import Evidence, ProtocolError
 from mcprelay.revisions import NEWEST, Era, Feature
 from mcprelay.wire import jsonrpc
 from mcprelay.wire.params import LOG_LEVEL
@@ -146,6 +146,15 @@ class Link:
 
     def expired(self, call: Call, pending: Pending, notice: bytes) -> None:
         """A call's deadline passed: the wire ends it, and tells the server."""
+
+    def crowd(self, evidence: Evidence) -> float | None:
+        """How many connections others have, where a call of this evidence has waited for one in vain."""
+        most = self.settings.connections
+        return most if evidence is Evidence.NOT_SENT and self._is_full(most) else None
+
+    def _is_full(self, connections: float) -> bool:
+        """Whether calls have so many connections that another one waits."""
+        return False
 
     def stand(self) -> None:
         """Hear what the server says outside of calls, where that takes a stream of its own."""

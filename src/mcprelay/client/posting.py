@@ -130,6 +130,9 @@ class PairLine(Line):
         self._withhold(pending)
         super().expired(call, pending, notice)
 
+    def _is_full(self, connections: float) -> bool:
+        return self._turn.locked()
+
     def _withhold(self, pending: Pending) -> None:
         """What has not left never does."""
         if self._evidence(pending) is Evidence.NOT_SENT and (task := self._posts.get(pending.id)) is not None:

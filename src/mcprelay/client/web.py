@@ -303,7 +303,10 @@ class Web(Link):
         if call.scope is not None:
             evidence = self._evidence(call)
             self._give_up(call, pending, "the deadline passed")
-            call.scope.end(failure.expired(call, evidence))
+            call.scope.end(failure.expired(call, evidence, crowd=self.crowd(evidence)))
+
+    def _is_full(self, connections: float) -> bool:
+        return len(self.peer.pending) >= connections
 
     def _give_up(self, call: Call, pending: Pending, reason: str) -> None:
         """In the older era a closed stream is no cancellation, so the server is told."""
