@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from msgspec import Struct, field
 
 from mcprelay.errors import Evidence
+
+SessionMode: TypeAlias = Literal["required", "optional", "off"]
+"""Whether calls of the handshake era need a session, may have one, or never have one."""
 
 
 @runtime_checkable

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mcprelay import Client, Server
 from mcprelay.revisions import ALL, NEWEST
-from mcprelay.server.encoding import ResultInvalid
+from mcprelay.server.encoding import ResultInvalid, encode_scalar
 from mcprelay.server.face import Face
 from mcprelay.server.scalar import scalar
 from mcprelay.types import Text
@@ -18,7 +18,7 @@ from mcprelay.types import Text
 @pytest.mark.parametrize("revision", ALL.values(), ids=lambda revision: revision.name)
 @given(value=st.one_of(st.text(), st.integers(), st.booleans()))
 def test_a_scalar_is_said_as_the_whole_result_that_it_stands_for(revision, value):
-    outcome = scalar(value)
+    outcome = scalar(value, encode_scalar(value))
     whole = revision.shape_output(outcome.whole(), {"type": "string"})
 
     said = json.loads(Face(Server("x"), revision).say(outcome))
@@ -28,14 +28,14 @@ def test_a_scalar_is_said_as_the_whole_result_that_it_stands_for(revision, value
 
 
 def test_a_text_is_said_in_its_own_words_and_another_scalar_as_json():
-    assert scalar('say "hi"\n').whole().content == (Text('say "hi"\n'),)
-    assert scalar(True).whole().content == (Text("true"),)
-    assert (scalar(7).text, scalar(7).data) == (b'"7"', b"7")
+    assert scalar('say "hi"\n', encode_scalar('say "hi"\n')).whole().content == (Text('say "hi"\n'),)
+    assert scalar(True, b"true").whole().content == (Text("true"),)
+    assert (scalar(7, b"7").text, scalar(7, b"7").data) == (b'"7"', b"7")
 
 
 def test_half_a_surrogate_pair_is_no_outcome():
     with pytest.raises(ResultInvalid):
-        scalar("\ud800")
+        encode_scalar("\ud800")
 
 
 async def test_middleware_sees_a_whole_result_where_a_handler_gave_a_scalar():

@@ -18,7 +18,6 @@ from mcprelay.client.cache import Cache
 from mcprelay.client.caller import Caller
 from mcprelay.client.catalogue import Catalogue, needs_input
 from mcprelay.client.connection import Connection
-from mcprelay.client.courier import Fields
 from mcprelay.client.discarded import Discarded
 from mcprelay.client.ear import Ear
 from mcprelay.client.face import Face
@@ -26,7 +25,7 @@ from mcprelay.client.handler import Handlers, OnElicit, OnRoots, OnSample
 from mcprelay.client.listening import Listening
 from mcprelay.client.memory import SHARED, Memory
 from mcprelay.client.network import Network
-from mcprelay.client.option import CallOptions, TimeOptions
+from mcprelay.client.option import CallOptions, Fields, TimeOptions
 from mcprelay.client.outcome import Refused, Result, Succeeded
 from mcprelay.client.party import Party, weakly
 from mcprelay.client.progress import Hearing, OnLog, OnProgress

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from msgspec import UNSET, Struct
 
@@ -31,9 +31,9 @@ from mcprelay.wire.jsonrpc import ErrorObject
 if TYPE_CHECKING:
     from mcprelay.auth import Credentials
     from mcprelay.client.call import Call
+    from mcprelay.client.option import Fields
     from mcprelay.ports import Reply, Sender
 
-Fields: TypeAlias = Mapping[str, str] | Callable[[], Mapping[str, str] | Awaitable[Mapping[str, str]]]
 
 _T = TypeVar("_T")
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, TypedDict
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeAlias, TypedDict
 
 from mcprelay.client.progress import OnLog, OnProgress
 from mcprelay.client.retry import Retry
 from mcprelay.types import LogLevel
+
+Fields: TypeAlias = Mapping[str, str] | Callable[[], Mapping[str, str] | Awaitable[Mapping[str, str]]]
+"""The headers of every request, or what gives them for each."""
 
 
 class TimeOptions(TypedDict, total=False):

@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 
     from mcprelay.auth import Auth
     from mcprelay.client.call import Call
-    from mcprelay.client.courier import Courier, Fields
+    from mcprelay.client.courier import Courier
     from mcprelay.client.link import Link
     from mcprelay.client.memory import Acquaintance
     from mcprelay.client.network import Network
+    from mcprelay.client.option import Fields
     from mcprelay.client.party import Party
 
 _SECRETS = (

@@ -11,7 +11,7 @@ arguments.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
@@ -42,13 +42,11 @@ from mcprelay.wire.params import CLIENT_CAPABILITIES, PROTOCOL_VERSION, Params
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from mcprelay.ports import SessionMode
     from mcprelay.wire.mirror import HeaderParam
     from mcprelay.wire.origin import HostRules
 
 BODY_BYTES = 4 * 2**20
-
-SessionMode: TypeAlias = Literal["required", "optional", "off"]
-"""Whether calls of the handshake era need a session, may have one, or never have one."""
 
 _VERSION = b"mcp-protocol-version"
 _SESSION = b"mcp-session-id"

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import mcprelay.server
 from mcprelay import revisions
-from mcprelay.core.endpoint import SessionMode
 from mcprelay.errors import ConfigurationError
-from mcprelay.ports import Channel, EventLog, Sealer, SessionStore
+from mcprelay.ports import Channel, EventLog, Sealer, SessionMode, SessionStore
 from mcprelay.server.call import HttpRequest, Principal
 from mcprelay.server.capability import Capabilities
 from mcprelay.server.context import Context

@@ -22,7 +22,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Raw
 
-from mcprelay.server.encoding import ResultInvalid, encode
+from mcprelay.server.encoding import ResultInvalid, encode, encode_scalar
 from mcprelay.server.file import FILE_BYTES, File
 from mcprelay.server.results import BLOCKS, tool_result
 from mcprelay.server.scalar import Scalar, scalar
@@ -96,7 +96,9 @@ class Output:
             ResultInvalid: The value has no JSON form, or is not what was published.
             LimitExceeded: A file or stream is longer than `file_bytes`.
         """
-        return scalar(value) if type(value) is self._safe else self.result(value, file_bytes=file_bytes)
+        if type(value) is self._safe:
+            return scalar(value, encode_scalar(value))
+        return self.result(value, file_bytes=file_bytes)
 
     def result(self, value: Any, *, file_bytes: int = FILE_BYTES) -> ToolResult | InputRequiredResult:
         """The result of a call.
@@ -106,7 +108,7 @@ class Output:
             LimitExceeded: A file or stream is longer than `file_bytes`.
         """
         if type(value) is self._safe:
-            return scalar(value).whole()
+            return scalar(value, encode_scalar(value)).whole()
         if isinstance(value, (ToolResult, InputRequiredResult)):
             return self._checked(value)
         if self.schema is None:

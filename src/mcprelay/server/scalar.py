@@ -10,7 +10,6 @@ from typing import Any
 
 from msgspec import Raw, Struct
 
-from mcprelay.server.encoding import encode_scalar
 from mcprelay.types import Text, ToolResult
 
 
@@ -33,11 +32,6 @@ class Scalar(Struct, frozen=True):
         return ToolResult(content=(Text(said),), structured_content=Raw(self.data))
 
 
-def scalar(value: Any) -> Scalar:
-    """The outcome that a value is.
-
-    Raises:
-        ResultInvalid: It has no JSON form: half a surrogate pair, say.
-    """
-    data = encode_scalar(value)
+def scalar(value: Any, data: bytes) -> Scalar:
+    """The outcome that a value is, whose JSON is known."""
     return Scalar(value, data, data if type(value) is str else b'"%b"' % data)
