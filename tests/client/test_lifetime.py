@@ -5,6 +5,7 @@ import gc
 import os
 import sys
 import textwrap
+import weakref
 from pathlib import Path
 
 import pytest
@@ -364,3 +365,29 @@ async def test_a_factory_of_channels_is_asked_again_after_a_loss():
     second.reply(await second.expect("tools/call"), tool_result())
     assert (await calling).value == "ok"
     await client.aclose()
+
+
+async def test_a_connection_that_was_lost_is_not_kept_for_as_long_as_its_client_lives():
+    made = asyncio.Queue()
+
+    class Factory:
+        def connect(self):
+            channel = ScriptedChannel()
+            made.put_nowait(channel)
+            return channel
+
+    client, lost = fresh(Factory()), []
+    for _ in range(3):
+        connecting = asyncio.ensure_future(client.connect())
+        channel = await made.get()
+        channel.reply(await channel.expect("server/discover"), DISCOVERED)
+        await connecting
+        link = client._connection.current
+        lost.append(weakref.ref(link))
+        channel.end()
+        while link.alive:  # noqa: ASYNC110 - it takes some turns of the loop
+            await asyncio.sleep(0)
+        del link, channel
+    await client.aclose()
+    gc.collect()
+    assert [link() for link in lost] == [None, None, None]

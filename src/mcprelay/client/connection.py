@@ -178,6 +178,8 @@ class Connection:
                 raise
             raise failure.unconnected(None, f"connecting was cancelled from inside ({error!r})") from error
         self.current = link
+        if self._forsaken is not None:
+            self._forsaken.detach()  # or each link that was lost would be kept for as long as the client lives
         self._forsaken = weakref.finalize(self, _forsake, link, self._process)
         self._forsaken.atexit = False
         return link

@@ -44,9 +44,10 @@ class Face:
     def _pieces(self, revision: Revision) -> tuple[bytes, bytes, bytes | None]:
         """What stands around the text of a scalar and the scalar itself: found out by saying one, once."""
         sample = ToolResult(content=(Text(msgspec.json.decode(_TEXT)),), structured_content=Raw(_DATA))
-        body = jsonrpc.encode(revision.shape_output(sample, {"type": "string"}))
-        before, _, after = (jsonrpc.splice(body, self.complete) if self.complete else body).partition(_TEXT)
+        before, _, after = jsonrpc.encode(revision.shape_output(sample, {"type": "string"})).partition(_TEXT)
         between, found, rest = after.partition(_DATA)
+        if self.complete:  # put in front only now: it says the server's name, which may be one of the words looked for
+            before = jsonrpc.splice(before, self.complete)
         return before, between, rest if found else None
 
     def say(self, outcome: Scalar) -> bytes:
