@@ -122,6 +122,18 @@ def test_an_object_that_cannot_be_watched_gets_a_name_each_time():
     assert identity.named(unwatched) != identity.named(unwatched)
 
 
+def test_what_is_no_unicode_tells_servers_apart_too():
+    paths = ["/srv/\udcff.py", "/srv/\udcfe.py", "/srv/x.py"]
+    assert len({identity.digest(["command", path]) for path in paths}) == 3
+    assert identity.digest(["command", paths[0]]) == identity.digest(["command", paths[0]])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there the environment is Unicode")
+async def test_a_server_is_started_in_an_environment_that_is_no_unicode(command, monkeypatch):
+    monkeypatch.setenv("HOME", "/home/\udcff")
+    assert await revision(command, env={"PLACE": "\udcfe"}) == MODERN
+
+
 async def test_an_era_that_was_wrong_is_forgotten(command):
     client = fresh(command)
     async with client:

@@ -84,6 +84,8 @@ def test_every_setting_and_option_is_known_where_a_word_is_looked_for():
         ({"on_progress": "x"}, "on_progress is a function"),
         ({"on_log": 1}, "on_log is a function"),
         ({"log_level": "loud"}, "log_level is one of debug"),
+        ({"meta": 5}, "meta is a value of the type Mapping, and not 5 (int)"),
+        ({"meta": "x"}, "meta is a value of the type Mapping, and not 'x' (str)"),
         ({"idempotency_key": "a b"}, "idempotency_key is 1 to 255 visible ASCII characters, and not 'a b' (str)"),
     ],
 )
@@ -101,6 +103,9 @@ async def test_an_option_that_a_call_does_not_have_is_a_type_error_with_the_one_
             await client.call_tool("double", {"n": 1}, tiemout=5)
         with pytest.raises(TypeError, match="no option 'zzz'; there are correlation_id, deadline"):
             await client.list_tools(zzz=1)
+        for option in ("call", "carried", "options", "method", "members", "name"):
+            with pytest.raises(TypeError, match=f"a call has no option '{option}'"):
+                await client.call_tool("double", {"n": 1}, **{option: 1})
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -28,7 +29,7 @@ from mcprelay.types import LogLevel
 from mcprelay.wire.field import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable
 
     from mcprelay.client.connection import Connection
     from mcprelay.client.party import Party
@@ -88,6 +89,7 @@ class Caller:
         self,
         call: Call,
         carried: Mapping[str, Any],
+        /,
         *,
         timeout: float | None = None,
         deadline: float | None = None,
@@ -108,6 +110,7 @@ class Caller:
             self._time_by_default(call)
         if on_progress is not None or on_log is not None or log_level is not None or retry is not None:
             _check(on_progress, on_log, log_level, retry)
+        misuse.of_type("meta", meta, Mapping)
         call.retry = retry or call.retry
         if carried:  # what the caller says itself goes first
             meta = {**carried, **(meta or {})}

@@ -29,7 +29,13 @@ def digest(told: Any) -> str:
     """The same text for the same values, which nobody learns from it."""
     import hashlib
 
-    return hashlib.blake2b(msgspec.json.encode(told), key=_KEY, digest_size=16).hexdigest()
+    try:
+        data = msgspec.json.encode(told)
+    except UnicodeEncodeError:  # a path, or a variable of the environment, that is no UTF-8
+        import json
+
+        data = json.dumps(msgspec.to_builtins(told)).encode()
+    return hashlib.blake2b(data, key=_KEY, digest_size=16).hexdigest()
 
 
 def own() -> str:
