@@ -85,6 +85,7 @@ class Address:
     reopens = True
     mirrors = True
     parts: Any
+    reach: Any
 
     def __init__(
         self, url: str, *, auth: Auth | None, account: str | None, fields: Fields | None, network: Network
