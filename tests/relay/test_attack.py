@@ -263,10 +263,22 @@ async def test_a_list_over_a_limit_names_the_setting(limits, said):
 # --- who cannot be reached, and who may not
 
 
-async def test_a_program_that_is_not_there_is_told_with_what_the_system_says():
-    async with Relay(servers={"far": {"command": ["/no/such/program"], "allow": "*"}}) as relay:
-        with pytest.raises(ServerUnreachable, match="No such file or directory"):
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"command": ["/no/such/program"]}, "Cannot start '/no/such/program': there is no such program. Is it inst"),
+        ({"command": ["no-such-program"]}, "there is no such program on PATH"),
+        ({"command": [sys.executable], "cwd": "/no/such/folder"}, "its working directory '/no/such/folder' does not"),
+        ({"url": "http://127.0.0.1:9/mcp"}, "The system says: Connection refused."),
+        ({"url": "http://h/mcp", "proxy": "http://a:SECRET@127.0.0.1:9"}, "refused. It is reached through the proxy"),
+    ],
+)
+async def test_who_runs_the_application_is_told_what_this_machine_says(settings, said):
+    async with Relay(servers={"far": {**settings, "allow": "*"}}) as relay:
+        with pytest.raises(ServerUnreachable) as caught:
             await relay.tools()
+    assert said in str(caught.value)
+    assert "SECRET" not in f"{caught.value} {caught.value.__notes__}"
 
 
 async def test_connecting_is_part_of_the_timeout():

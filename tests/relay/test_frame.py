@@ -24,7 +24,7 @@ from mcprelay.errors import (
     ToolError,
 )
 from mcprelay.relay.budget import Ledger, Limits
-from mcprelay.relay.errors import CallDenied, DefinitionRefused, ResultTooLarge
+from mcprelay.relay.errors import CallDenied, CallRefused, DefinitionRefused, ResultTooLarge
 from mcprelay.relay.frame import PREAMBLE, Framed, Funnel, Origin, Words
 from mcprelay.relay.gather import size
 from mcprelay.relay.media import Media, admitted, plain_type, sniffed
@@ -316,7 +316,26 @@ def test_a_counter_that_fails_withholds_the_text(caplog):
     framed = Funnel("s", tokens=broken).result(result("secret words"))
     assert framed.withheld == "withheld"
     assert "secret words" not in framed.text + caplog.text
-    assert "ValueError" in caplog.text
+    for part in ("ValueError", "Traceback", "test_frame.py", "in broken"):
+        assert part in caplog.text
+    with pytest.raises(CallRefused) as refused:
+        framed.require()
+    assert type(refused.value.__cause__) is ValueError
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"filters": [lambda text, origin: None]}, "gave NoneType: a filter gives a text (str), and at once"),
+        ({"tokens": lambda text: "x"}, "gave str: a counter of tokens gives their number, and at once"),
+    ],
+)
+def test_what_a_filter_or_a_counter_should_have_given_is_told_to_the_program(options, said, caplog):
+    with pytest.raises(CallRefused) as refused:
+        Funnel("s", **options).result(result("x")).require()
+    assert type(refused.value.__cause__) is TypeError
+    assert said in str(refused.value.__cause__)
+    assert said in caplog.text
 
 
 @pytest.mark.parametrize("medium", [Image(PNG, "image/png"), Audio(b"RIFF1234WAVE" + bytes(500), "audio/wav")])
@@ -339,10 +358,13 @@ def test_a_run_has_a_budget_and_says_so_when_it_is_spent():
     first = one.result(result("x" * 300))
     assert first.withheld is None
     assert one.result(result("x" * 300)).withheld == "too_large"
+    assert "with it, all answers of this server in this run come to" in one.result(result("x" * 300)).text
     assert "server_bytes allows 1,200" in one.result(result("x" * 300)).text
     assert two.result(result("x" * 300)).withheld is None
     refused = two.result(result("x" * 30))
-    assert "run_bytes allows 1,500" in refused.text
+    total = ledger.spent()[0] + first.size - 270
+    assert f"with it, all answers of this run come to {total:,} bytes, and run_bytes allows 1,500" in refused.text
+    assert f"with it, all answers of this run come to {total:,} where" in str(refused.cause)
     assert "in this run" in refused.text
     assert ledger.spent("one") == (first.size, 0)
     assert ledger.spent("three") == (0, 0)

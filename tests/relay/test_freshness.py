@@ -8,8 +8,8 @@ import pytest
 
 from mcprelay import Server
 from mcprelay.relay import CacheSettings, Relay
+from mcprelay.relay.dial import has_secrets
 from mcprelay.relay.settings import Secret, ServerSettings
-from mcprelay.relay.station import _has_secrets
 from mcprelay.revisions import ALL
 from mcprelay.testing import FakeClock
 from tests.relay.far import ADD, SEARCH, Far, discovered, servers, settle
@@ -258,5 +258,5 @@ async def test_a_list_that_was_got_with_credentials_is_in_no_file(shop, tmp_path
 
 
 def test_what_a_process_or_a_stored_account_is_given_may_say_who_calls():
-    assert _has_secrets(ServerSettings(name="x", transport="stdio", command=("x",), env={"KEY": Secret("k")}))
-    assert _has_secrets(ServerSettings(name="x", transport="http", url="https://a.example/mcp", auth="oauth"))
+    assert has_secrets(ServerSettings(name="x", transport="stdio", command=("x",), env={"KEY": Secret("k")}))
+    assert has_secrets(ServerSettings(name="x", transport="http", url="https://a.example/mcp", auth="oauth"))

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 import math
 
 import pytest
@@ -10,19 +11,14 @@ from mcprelay.relay import Relay
 from mcprelay.relay.errors import CallDenied, SettingWrong
 from mcprelay.relay.gate import (
     Call,
-    Verdict,
     admit,
     allow,
     ask,
-    by_scopes,
     consult,
     deny,
-    either,
-    every,
-    from_callable,
-    read_only,
 )
 from mcprelay.relay.names import public_name
+from mcprelay.relay.rule import by_scopes, either, every, from_callable, read_only
 from mcprelay.testing import FakeClock
 from tests.relay.far import Far, servers
 
@@ -78,11 +74,60 @@ async def test_only_true_allows(answer, reason):
 async def test_a_gate_that_fails_denies_and_keeps_its_words_to_itself(caplog):
     class Broken:
         def __call__(self, call):
-            raise RuntimeError("secret")
+            raise RuntimeError(call.arguments["title"]) from KeyError(call.arguments["title"])
 
-    assert await refusal(Broken()) == ("the check of this application failed", "Broken")
+    with pytest.raises(CallDenied) as denied:
+        await admit(Broken(), call(title="secret"))
+    assert (denied.value.reason, denied.value.gate) == ("the check of this application failed", "Broken")
+    assert str(denied.value.__cause__) == "secret"  # the program has all of it
     assert "secret" not in caplog.text
-    assert "RuntimeError" in caplog.text
+    for part in ("KeyError", "Traceback", "test_gate.py", "in __call__", "RuntimeError"):
+        assert part in caplog.text
+
+
+@pytest.mark.parametrize("answer", [None, 1, ["yes"], allow])
+async def test_a_gate_that_gives_something_else_is_told_so(answer, caplog):
+    with pytest.raises(CallDenied) as denied:
+        await admit(lambda call: answer, call())
+    said = f"the gate <lambda> gave {type(answer).__name__}, and not a verdict, True, False or a text"
+    assert (type(denied.value.__cause__), str(denied.value.__cause__)) == (TypeError, said)
+    assert said in caplog.text
+
+
+async def test_a_gate_that_says_no_raises_no_alarm(caplog):
+    for answer in (False, "no", deny("no")):
+        with pytest.raises(CallDenied) as denied:
+            await admit(lambda call, answer=answer: answer, call())
+        assert denied.value.__cause__ is None
+    assert not caplog.records
+
+
+async def test_what_a_gate_inside_of_another_one_raised_is_the_cause():
+    def broken(call):
+        raise KeyError("x")
+
+    for gate in (every(lambda call: True, broken), either(broken, lambda call: False)):
+        with pytest.raises(CallDenied) as denied:
+            await admit(gate, call())
+        assert isinstance(denied.value.__cause__, KeyError)
+        assert denied.value.gate == "broken"
+
+
+async def test_a_gate_that_fails_in_a_relay_is_found_by_the_program(caplog):
+    caplog.set_level(logging.INFO, logger="mcprelay.relay")
+
+    def broken(call):
+        return call.arguments["q"]["SECRET"]
+
+    async with Relay(servers=servers(far=Far()), gate=broken) as relay:
+        framed = await (await relay.tools())["far__search"](q="SECRET")
+    with pytest.raises(CallDenied) as denied:
+        framed.require()
+    assert isinstance(denied.value.__cause__, TypeError)
+    audited = [record for record in caplog.records if record.name == "mcprelay.relay.audit"]
+    assert audited
+    assert not any("SECRET" in record.getMessage() or "Traceback" in record.getMessage() for record in audited)
+    assert "in broken" in caplog.text
 
 
 async def test_a_gate_sees_the_final_arguments_and_no_claim_of_the_server():
@@ -175,10 +220,23 @@ async def test_without_anyone_to_ask_the_answer_is_no():
 
 async def test_a_question_that_cannot_be_asked_is_a_no(caplog):
     def human(question):
-        raise OSError("secret")
+        raise OSError(question.why)
 
-    assert (await refusal(lambda call: ask(human)))[0] == "the question about it could not be asked"
-    assert "secret" not in caplog.text
+    with pytest.raises(CallDenied) as denied:
+        await admit(lambda call: ask(human, why="secret"), call())
+    assert denied.value.reason == "the question about it could not be asked"
+    assert str(denied.value.__cause__) == "secret"
+    assert "secret" not in caplog.text.replace('why="secret"', "")
+    assert "in human" in caplog.text
+
+
+@pytest.mark.parametrize("answer", [None, "yes", 1])
+async def test_a_person_who_gives_something_else_does_not_agree_and_that_is_told(answer, caplog):
+    with pytest.raises(CallDenied) as denied:
+        await admit(lambda call: ask(lambda question: answer), call())
+    assert denied.value.reason == "the person who was asked said no"
+    assert f"the person who was asked gave {type(answer).__name__}" in str(denied.value.__cause__)
+    assert str(denied.value.__cause__) in caplog.text
 
 
 async def test_a_call_that_cannot_be_shown_is_a_no():
@@ -245,9 +303,9 @@ async def test_gates_of_gates_are_gates():
 
 
 async def test_consulting_a_gate_never_raises():
-    assert await consult(lambda call: call.missing, call()) == Verdict(
-        reason="the check of this application failed", gate="<lambda>"
-    )
+    found = await consult(lambda call: call.missing, call())
+    assert (found.reason, found.gate) == ("the check of this application failed", "<lambda>")
+    assert isinstance(found.cause, AttributeError)
 
 
 # --- gates from what an application has -------------------------------------------------------------------------------

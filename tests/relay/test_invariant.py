@@ -16,11 +16,12 @@ from mcprelay.relay.clean import clean
 from mcprelay.relay.difference import differences
 from mcprelay.relay.errors import CallDenied, SettingWrong, TrustEmpty, TrustUndeclared
 from mcprelay.relay.frame import Funnel
-from mcprelay.relay.gate import Call, admit, ask, read_only
+from mcprelay.relay.gate import Call, admit, ask
 from mcprelay.relay.lock import Lock, load, save
 from mcprelay.relay.pins import define
 from mcprelay.relay.policy import declared, pinned
 from mcprelay.relay.presentation import presented
+from mcprelay.relay.rule import read_only
 from mcprelay.types import Text, ToolResult
 
 TOOL = {"name": "search", "description": "Search.", "inputSchema": {"type": "object", "properties": {"q": {}}}}

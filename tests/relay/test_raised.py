@@ -1,6 +1,7 @@
 """What a failed call raises in a program that asks for it."""
 
 import asyncio
+import ssl
 
 import pytest
 
@@ -170,9 +171,16 @@ def test_the_system_says_why(cause, said):
 
 
 def test_a_certificate_that_is_not_accepted_is_told_as_one():
-    error = OSError(1, "EVIL")
-    error.reason = "CERTIFICATE_VERIFY_FAILED"
-    assert system_reason(error) == "certificate verify failed"
+    error = ssl.SSLError(1, "EVIL")
+    error.reason = "TLSV1_ALERT_UNKNOWN_CA"
+    wrapped = OSError(1, "EVIL")  # as HTTP clients do: the number is that of TLS, in which the system has no part
+    wrapped.__cause__ = error
+    assert system_reason(wrapped) == "tlsv1 alert unknown ca"
+    refused = ssl.SSLCertVerificationError(1, "EVIL")
+    refused.verify_message = "self-signed certificate"
+    wrapped.__cause__ = refused
+    assert system_reason(wrapped) == "the certificate is not trusted: self-signed certificate"
+    assert system_reason(ssl.SSLCertVerificationError(1, "EVIL")) == "TLS failed"
 
 
 def test_a_chain_of_causes_without_end_is_not_followed():

@@ -158,7 +158,7 @@ async def test_a_difference_of_revisions_is_told_first():
     changed = {**SEARCH, "title": "Search"}
     async with Relay(servers=servers(far=Far(changed)), lock=lock_of(SEARCH, revision="older")) as relay:
         (one,) = (await relay.tools()).report().changed
-        assert str(one).startswith("it was reviewed in revision older")
+        assert str(one).startswith("search of the server 'far' was reviewed in revision older, is read in ")
 
 
 async def test_the_pin_is_checked_again_at_the_call_when_the_server_changes_its_tool():
@@ -564,9 +564,12 @@ async def test_a_process_that_ends_before_it_answers_says_its_exit_code_and_keep
     async with Relay(servers={"x": one}) as relay:
         with pytest.raises(ServerUnreachable) as caught:
             await relay.tools()
-    assert str(caught.value).endswith("The server's process exited with code 3 before it answered.")
+    assert "The server's process exited with code 3 before it answered. What its process wrote last is in `stderr`" in (
+        str(caught.value)
+    )
     assert "DATABASE_URL" not in str(caught.value)
     assert caught.value.stderr.strip() == "no DATABASE_URL"
+    assert any("last lines" in note and "no DATABASE_URL" in note for note in caught.value.__notes__)
 
 
 async def test_a_command_that_is_not_there_is_unreachable():

@@ -6,8 +6,8 @@ import pytest
 
 from mcprelay import Context, Server
 from mcprelay.relay import Relay, allow
+from mcprelay.relay.dial import has_secrets
 from mcprelay.relay.settings import Secret, ServerSettings
-from mcprelay.relay.station import _has_secrets
 from mcprelay.testing import FakeClock
 from tests.relay.far import SEARCH, Far, servers
 
@@ -161,7 +161,7 @@ async def test_a_connection_that_is_in_use_is_not_closed_for_another_token(shop)
     ],
 )
 def test_what_says_who_calls_makes_a_list_private(settings, secret):
-    assert _has_secrets(ServerSettings(name="s", transport="http", **settings)) is secret
+    assert has_secrets(ServerSettings(name="s", transport="http", **settings)) is secret
 
 
 async def test_what_was_got_with_a_users_token_is_private(shop):

@@ -27,13 +27,14 @@ if TYPE_CHECKING:
         Unauthorized,
     )
     from mcprelay.relay.frame import Framed, FramedMessage, Words
-    from mcprelay.relay.gate import Call, allow, ask, by_scopes, deny, either, every, from_callable, read_only
+    from mcprelay.relay.gate import Call, allow, ask, deny
     from mcprelay.relay.guarded import GuardedTool
     from mcprelay.relay.lock import Lock
     from mcprelay.relay.media import Media
     from mcprelay.relay.question import Asked
     from mcprelay.relay.relay import Relay
     from mcprelay.relay.report import Report
+    from mcprelay.relay.rule import by_scopes, either, every, from_callable, read_only
     from mcprelay.relay.settings import CacheSettings
     from mcprelay.relay.toolset import ToolSet
 
@@ -57,13 +58,14 @@ _MODULES: dict[str, tuple[str, ...]] = {
         "Unauthorized",
     ),
     "frame": ("Framed", "FramedMessage", "Words"),
-    "gate": ("Call", "allow", "ask", "by_scopes", "deny", "either", "every", "from_callable", "read_only"),
+    "gate": ("Call", "allow", "ask", "deny"),
     "guarded": ("GuardedTool",),
     "lock": ("Lock",),
     "media": ("Media",),
     "question": ("Asked",),
     "relay": ("Relay",),
     "report": ("Report",),
+    "rule": ("by_scopes", "either", "every", "from_callable", "read_only"),
     "settings": ("CacheSettings",),
     "toolset": ("ToolSet",),
 }

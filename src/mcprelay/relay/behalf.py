@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
+from mcprelay.relay import given
 from mcprelay.relay.errors import SettingWrong
 from mcprelay.relay.settings import Secret, ServerSettings, TokenSource
 
@@ -76,8 +77,11 @@ def secret(token: Token) -> Secret | TokenSource:
         if not token:
             raise SettingWrong("the token is empty")
         return Secret(token)
-    if not isinstance(token, Secret) and not callable(token):
+    if isinstance(token, Secret):
+        return token
+    if not callable(token):
         raise SettingWrong(f"a token is a text, or a function that gives one, and no {type(token).__name__}")
+    given.function("a token", token)
     return token
 
 
@@ -85,10 +89,12 @@ def require_requests(server: ServerSettings) -> None:
     """See that a server takes a token.
 
     Raises:
-        SettingWrong: It has no requests that could carry one.
+        SettingWrong: It has no requests that could carry one, or others could read it on the way.
     """
     if server.url is None:
         raise SettingWrong(
             f"the server {server.name!r} takes no token, because it has no requests to carry it; nothing was started",
             server=server.name,
         )
+    if server.exposed:
+        raise SettingWrong(f"the token for the server {server.name!r} {server.exposed}", server=server.name)

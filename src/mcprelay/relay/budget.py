@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from mcprelay.client.setting import DEFAULTS as CLIENT
+from mcprelay.relay import given
 from mcprelay.relay.errors import ResultTooLarge
 from mcprelay.wire.jsonrpc import DEPTH
 from mcprelay.wire.schema import SchemaLimits
@@ -54,6 +55,9 @@ class Limits(Struct, frozen=True, kw_only=True):
         connections: HTTP connections to the server at once.
         schema_bytes, schema_nodes, schema_depth, schema_patterns, schema_pattern_bytes, schema_work: See
             `SchemaLimits`.
+
+    Raises:
+        SettingWrong: One of them is no whole number of at least 1.
     """
 
     result_bytes: int = 262_144
@@ -90,6 +94,12 @@ class Limits(Struct, frozen=True, kw_only=True):
     schema_patterns: int = 256
     schema_pattern_bytes: int = 8 * MIB
     schema_work: int = 2_000_000
+
+    def __post_init__(self) -> None:
+        for name, default in zip(self.__struct_fields__, self.__struct_defaults__, strict=True):
+            value = getattr(self, name)
+            if value is not None or default is not None:
+                given.whole(name, value)
 
     @property
     def is_budgeted(self) -> bool:

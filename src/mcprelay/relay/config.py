@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from mcprelay.relay import given
 from mcprelay.relay.budget import Limits
 from mcprelay.relay.entry import Entry, Problems
 from mcprelay.relay.errors import SettingWrong
@@ -34,6 +35,10 @@ def load(path: str | os.PathLike[str] | None = None, *, env: Mapping[str, str] |
     Raises:
         SettingWrong: The file is not there, or something in it is wrong.
     """
+    if path is not None:
+        given.path("path", path)
+    if env is not None:
+        given.mapping("env", env, of="names of variables and their values")
     file = Path(path) if path is not None else Path(FILE)
     try:
         text = file.read_text(encoding="utf-8")
@@ -59,7 +64,8 @@ def parse(text: str, *, source: Path, env: Mapping[str, str] | None = None) -> C
 def from_mapping(
     servers: Mapping[str, Mapping[str, Any]],
     *,
-    limits: Limits | None = None,
+    limits: Limits | Mapping[str, Any] | None = None,
+    cache: CacheSettings | Mapping[str, Any] | None = None,
     env: Mapping[str, str] | None = None,
     source: str = "code",
 ) -> Config:
@@ -70,8 +76,12 @@ def from_mapping(
     """
     problems = Problems(source)
     variables = os.environ if env is None else env
-    made = _servers(servers, Path(), variables, problems, limits or Limits())
-    config = Config(servers=made, limits=limits or Limits(), source=source)
+    given.mapping("servers", servers, of="names of servers and the settings of each")
+    top = Entry({"limits": limits, "cache": cache}, "", problems, env=variables)
+    bounds = top.limits("limits", Limits())
+    kept = cache if isinstance(cache, CacheSettings) else _cache(top, Path())
+    made = _servers(servers, Path(), variables, problems, bounds)
+    config = Config(servers=made, limits=bounds, cache=kept, source=source)
     _check_prefixes(config, problems)
     problems.settle()
     return config
@@ -115,22 +125,17 @@ def _tree(text: str, source: Path) -> dict[str, Any]:
 
 def _own(tree: dict[str, Any], source: Path, env: Mapping[str, str], problems: Problems) -> Config:
     top = Entry(tree, "", problems, env=env)
-    limits = top.limits("limits", Limits())
-    cache = top.inner("cache")
-    hintless, path = cache.number("hintless", least=0), cache.text("path")
-    cache.done()
+    limits, cache = top.limits("limits", Limits()), _cache(top, source.parent)
     servers = _servers(top.table("servers"), source.parent, env, problems, limits)
     top.done()
-    return Config(
-        servers=servers,
-        limits=limits,
-        cache=CacheSettings(
-            path=None if path is None else source.parent / path,
-            hintless=HINTLESS_SECONDS if hintless is None else hintless,
-        ),
-        lock=source.parent / LOCK,
-        source=str(source),
-    )
+    return Config(servers=servers, limits=limits, cache=cache, lock=source.parent / LOCK, source=str(source))
+
+
+def _cache(top: Entry, folder: Path) -> CacheSettings:
+    cache = top.inner("cache")
+    hintless, path = cache.number("hintless", least=0), cache.path("path", folder)
+    cache.done()
+    return CacheSettings(path=path, hintless=HINTLESS_SECONDS if hintless is None else hintless)
 
 
 def _servers(

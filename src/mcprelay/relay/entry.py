@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from msgspec.structs import asdict, replace
@@ -80,12 +82,22 @@ class Entry:
         filled = self.filled(value, key)
         return filled if self._problems.number == before else None
 
+    def path(self, key: str, folder: Path) -> Path | None:
+        """A path, relative to a folder. In code it may be a path object."""
+        value = self.any(key)
+        if isinstance(value, os.PathLike):
+            return folder / value
+        text = self.text(key)
+        if text == "":
+            self.wrong(key, "is empty; expected the path of a file")
+        return folder / text if text else None
+
     def choice(self, key: str, options: Iterable[str]) -> str | None:
         """One of several words."""
         value = self.any(key)
         if value is None or value in options:
             return value  # type: ignore[no-any-return]
-        self.wrong(key, f"expected {' or '.join(map(repr, options))}, not {value!r}{_meant(str(value), options)}")
+        self.wrong(key, f"expected {' or '.join(map(repr, options))}, not {value!r}{meant(str(value), options)}")
         return None
 
     def flag(self, key: str) -> bool:
@@ -145,6 +157,8 @@ class Entry:
 
     def limits(self, key: str, before: Limits) -> Limits:
         """Bounds, over those that hold already."""
+        if isinstance(self._table.get(key), Limits):  # in code they may be one value
+            return self.any(key)  # type: ignore[no-any-return]
         inner = self.inner(key)
         found: dict[str, int | None] = {}
         for name in asdict(before):
@@ -152,6 +166,9 @@ class Entry:
                 found[name] = None
             elif inner.has(name):
                 value = inner.number(name, least=1)
+                if value is not None and not value.is_integer():  # an infinite one is none either
+                    inner.wrong(name, f"expected a whole number, not {value!r}")
+                    value = None
                 found |= {} if value is None else {name: int(value)}
         inner.done(asdict(before))
         return replace(before, **found)
@@ -178,19 +195,30 @@ class Entry:
 
         return _VARIABLE.sub(fill, text)
 
-    def done(self, known: Iterable[str] = ()) -> None:
-        """Note every key that nobody asked for."""
+    def done(self, known: Iterable[str] = (), *, elsewhere: Mapping[str, str] | None = None) -> None:
+        """Note every key that nobody asked for.
+
+        Args:
+            known: Keys that were asked for in another way.
+            elsewhere: Keys that are known from other places, with what is right here.
+        """
         options = [*self._known, *known]
         for key in self._table:
             if key not in options:
-                self.wrong(str(key), f"is not known here{_meant(str(key), options)}")
+                right = (elsewhere or {}).get(str(key))
+                then = meant(str(key), options) if right is None else f": {right}"
+                self.wrong(str(key), f"is not known here{then}")
 
 
 def _kind(value: Any) -> str:
+    kind = type(value)
+    if kind.__module__.partition(".")[0] == "mcprelay":  # several of our classes have the same name
+        return f"{kind.__module__}.{kind.__qualname__}"
     names = {dict: "a table", list: "a list", str: "a text", bool: "true or false", int: "a number", float: "a number"}
-    return names.get(type(value), type(value).__name__)
+    return names.get(kind, kind.__name__)
 
 
-def _meant(word: str, options: Iterable[str]) -> str:
+def meant(word: str, options: Iterable[str]) -> str:
+    """What ends a sentence about a word that is not known: which one it may have been."""
     close = closest(word, options)
     return f"; did you mean {close!r}?" if close else ""

@@ -187,20 +187,30 @@ class CallRefused(RelayError):
         self.code = code  # type: ignore[misc]  # one class for several reasons, as the attribute says
 
 
+_RUNS = {
+    "run": "with it, all answers of this run come to ",
+    "server": "with it, all answers of this server in this run come to ",
+}
+"""What a limit counts that is none of one answer."""
+
+
 class ResultTooLarge(RelayError):
     """Something is too large to be shown. Nothing of it is, since a part could pass for the whole.
 
     Attributes:
         limit: The name of the setting.
         allowed: Its value.
-        actual: What was met: exact, or what had been counted when the limit was passed.
+        of: The beginning of a sentence on `actual`, where it is of more than this answer.
+        actual: What was met: exact, or what had been counted when the limit was passed. Of a limit of a run
+            (`run_…`, `server_…`) it is all that the run would have come to with this answer.
     """
 
     code = "too_large"
 
     def __init__(self, limit: str, *, allowed: int, actual: int, server: str | None = None) -> None:
+        self.of = _RUNS.get(limit.partition("_")[0], "")
         super().__init__(
-            f"{actual:,} where {limit}={allowed:,} allows less; raise {limit} to allow more", server=server
+            f"{self.of}{actual:,} where {limit}={allowed:,} allows less; raise {limit} to allow more", server=server
         )
         self.limit = limit
         self.allowed = allowed

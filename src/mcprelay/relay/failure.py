@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -131,18 +132,33 @@ def tell(error: Exception, *, acts: bool = True) -> Told:
 
 
 def system_reason(error: BaseException) -> str:
-    """What the operating system says of a failure, which is nobody's words but its own; empty where it says nothing."""
+    """What the operating system or TLS says of a failure, nobody's words but theirs; empty where they say nothing."""
+    import ssl
+
+    found = [each for each in chain(error) if isinstance(each, OSError)]
+    for each in found:  # first: whoever wraps an error of TLS takes over its number, which means something else there
+        verified = getattr(each, "verify_message", None)
+        if isinstance(each, ssl.SSLCertVerificationError) and verified:
+            return f"the certificate is not trusted: {verified}".rstrip(".")
+        reason = getattr(each, "reason", None)
+        if isinstance(each, ssl.SSLError) and isinstance(reason, str):
+            return reason.replace("_", " ").lower()
+    for each in found:
+        if isinstance(each, ssl.SSLError):
+            return "TLS failed"
+        if isinstance(each.errno, int):
+            return os.strerror(each.errno) if each.errno > 0 else str(each.strerror or "")
+    return ""
+
+
+def chain(error: BaseException) -> Iterator[BaseException]:
+    """An error and its causes, as far as they matter."""
     seen: BaseException | None = error
     for _ in range(_CHAIN):
         if seen is None:
             break
-        if isinstance(seen, OSError) and isinstance(seen.errno, int):
-            by_tls = getattr(seen, "reason", None)  # errors of TLS borrow the numbers of the system's
-            if isinstance(by_tls, str):
-                return by_tls.replace("_", " ").lower()
-            return os.strerror(seen.errno) if seen.errno > 0 else str(seen.strerror or "")
+        yield seen
         seen = seen.__cause__ or seen.__context__
-    return ""
 
 
 def _answer(error: ToolError) -> ToolResult:

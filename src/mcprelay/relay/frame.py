@@ -24,6 +24,7 @@ from mcprelay.relay.failure import tell
 from mcprelay.relay.gather import Gathered, fits, gather, size
 from mcprelay.relay.media import Media
 from mcprelay.relay.nonce import SIZE, nonce
+from mcprelay.relay.trace import traced
 from mcprelay.types import EmbeddedResource, GetPromptResult, ReadResourceResult, Role, Text, ToolResult
 
 log = logging.getLogger("mcprelay.relay")
@@ -136,7 +137,7 @@ _FIXED = len(_INSIDE) + len(_CLOSING) + len(_END) + 4 * SIZE
 
 
 class _Withheld(Exception):
-    """Something of this application that has to look at the text failed."""
+    """Something of this application that has to look at the text failed: `__cause__` says how."""
 
 
 class Funnel:
@@ -260,7 +261,8 @@ class Funnel:
         except ResultTooLarge as large:
             return self._too_large(case, large)
         except _Withheld as withheld:
-            return self.refusal(str(withheld), code="withheld", answer=case.answer)
+            cause: Any = withheld.__cause__
+            return self.refusal(str(withheld), code="withheld", answer=case.answer, cause=cause)
 
     def _framed(self, case: _Case, found: Gathered) -> Framed:
         text, length = measured("\n".join(found.texts))
@@ -303,13 +305,13 @@ class Funnel:
         """What the filters leave, and its bytes."""
         origin = Origin(server=self._server, tool=case.tool, kind=case.kind, failed=case.failed)
         for sieve in self._filters:
-            text = _trusted(sieve, text, origin, gives=_is_text)
+            text = _trusted(sieve, text, origin, gives=_is_text, right="a filter gives a text (str)")
         text, length = measured(text)
         fits([text], self._limits.result_bytes)
         return text, length
 
     def _tokens(self, words: str, counter: TokenCounter) -> int:
-        tokens = int(_trusted(counter, words, gives=_is_count))
+        tokens = int(_trusted(counter, words, gives=_is_count, right="a counter of tokens gives their number"))
         allowed = self._limits.result_tokens
         if allowed is not None and tokens > allowed:
             raise ResultTooLarge("result_tokens", allowed=allowed, actual=tokens)
@@ -324,7 +326,8 @@ class Funnel:
             how = f"Ask for less: a narrower search, a smaller range, one page at a time.{by}"
         unit = large.limit.rpartition("_")[2]
         return self.refusal(
-            f"The answer is too large to be shown: {large.actual:,} {unit}, and {large.limit} allows {large.allowed:,}."
+            f"The answer is too large to be shown: {large.of}{large.actual:,} {unit}, and {large.limit} allows"
+            f" {large.allowed:,}."
             f" Nothing of it is shown, because a part could pass for the whole. {how}",
             code=large.code,
             answer=case.answer,
@@ -343,11 +346,12 @@ def _is_count(found: Any) -> bool:
     return isinstance(found, int | float) and 0 <= found < inf
 
 
-def _trusted(look: Callable[..., Any], *seen: Any, gives: Callable[[Any], bool]) -> Any:
+def _trusted(look: Callable[..., Any], *seen: Any, gives: Callable[[Any], bool], right: str) -> Any:
     """What a function of the application makes of a text. Where it fails, nothing of the text is shown.
 
     Args:
         gives: Whether what it gave is what such a function gives: a coroutine, for one, has looked at nothing yet.
+        right: What that is, in words.
 
     Raises:
         _Withheld: It raised, or gave something else.
@@ -355,10 +359,13 @@ def _trusted(look: Callable[..., Any], *seen: Any, gives: Callable[[Any], bool])
     name = getattr(look, "__qualname__", type(look).__qualname__)
     try:
         found = look(*seen)
-        problem = "" if gives(found) else f"gave {type(found).__name__}"
     except Exception as error:  # noqa: BLE001 - whatever it is, the text stays here
-        found, problem = None, f"raised {type(error).__name__}"  # the error's own words could hold the text
-    if problem:
-        log.error("%s %s; the text that it was to look at is withheld", name, problem)
-        raise _Withheld("The answer is withheld, because a check of this application failed.")
-    return found
+        said, cause = f"{name} raised {type(error).__name__}", error
+        withheld = "%s; the text that it was to look at is withheld\n%s"
+        log.error(withheld, said, traced(error))  # noqa: TRY400 - the exception's own words could hold the text
+    else:
+        if gives(found):
+            return found
+        cause = TypeError(f"{name} gave {type(found).__name__}: {right}, and at once, not as a coroutine")
+        log.error("%s; the text that it was to look at is withheld", cause)
+    raise _Withheld("The answer is withheld, because a check of this application failed.") from cause

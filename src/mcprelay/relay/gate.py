@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from typing import Any, NamedTuple, TypeAlias
 
@@ -19,10 +19,11 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from mcprelay.relay import given
 from mcprelay.relay.argument import own
-from mcprelay.relay.errors import CallDenied, SettingWrong
-from mcprelay.relay.policy import UNDECLARED, declared
+from mcprelay.relay.errors import CallDenied
 from mcprelay.relay.reveal import legible, reveal
+from mcprelay.relay.trace import traced
 
 log = logging.getLogger("mcprelay.relay")
 
@@ -71,11 +72,13 @@ class Verdict(Struct, frozen=True, kw_only=True):
         reason: Why the call may not be made, or None.
         asks: Who decides where the gate does not: all of them have to agree.
         gate: What said it; filled in by whoever asked the gate.
+        cause: What went wrong where the gate could not say anything, else None.
     """
 
     reason: str | None = None
     asks: tuple[Ask, ...] = ()
     gate: str = ""
+    cause: Exception | None = None
 
     @property
     def allows(self) -> bool:
@@ -124,20 +127,25 @@ def allow() -> Verdict:
 
 
 def deny(reason: str) -> Verdict:
-    """The call may not be made, and the model is told why."""
-    return Verdict(reason=reason or "no reason was given")
+    """The call may not be made, and the model is told why.
+
+    Raises:
+        SettingWrong: The reason is no text. A gate that raises denies.
+    """
+    return Verdict(reason=given.text("deny: the reason", reason) or "no reason was given")
 
 
 def ask(human: Human | None, *, patience: float = PATIENCE, why: str = "") -> Verdict:
     """A person decides. Who has not answered after `patience` seconds says no, and so does nobody (`human=None`).
 
     Raises:
-        SettingWrong: `patience` is no time. A gate that raises denies.
+        SettingWrong: `patience` is no time, or `human` no function of one question. A gate that raises denies.
     """
-    if not patience >= 0:
-        raise SettingWrong(f"ask: patience is a number of seconds, and not {patience!r}")
+    given.seconds("ask: patience", patience)
+    given.text("ask: why", why)
     if human is None:
         return deny("it needs a person's consent, and there is nobody to ask")
+    given.function("ask: human", human, "question")
     return Verdict(asks=(Ask(human=human, patience=patience, why=why),))
 
 
@@ -151,18 +159,19 @@ async def admit(gate: Gate | None, call: Call, *, timeout: float = PATIENCE) -> 
         timeout: Seconds that the gate itself may take; whom it asks has the patience that it says.
 
     Raises:
-        CallDenied: The gate said no, failed, or did not answer in time; or a person did.
+        CallDenied: The gate said no, failed, or did not answer in time; or a person did. What it raised, or what is
+            wrong with its answer, is `__cause__`.
     """
     if gate is None:
         return
     verdict = await consult(gate, call, timeout=timeout)
     if verdict.reason is None:
         for each in verdict.asks:
-            reason = await _asked(each, call)
-            if reason is not None:
-                raise CallDenied(reason, server=call.server, gate=verdict.gate)
+            answer = await _asked(each, call)
+            if answer.reason is not None:
+                raise CallDenied(answer.reason, server=call.server, gate=verdict.gate) from answer.cause
         return
-    raise CallDenied(verdict.reason, server=call.server, gate=verdict.gate)
+    raise CallDenied(verdict.reason, server=call.server, gate=verdict.gate) from verdict.cause
 
 
 async def consult(gate: Gate, call: Call, *, timeout: float | None = None) -> Verdict:
@@ -171,7 +180,7 @@ async def consult(gate: Gate, call: Call, *, timeout: float | None = None) -> Ve
     Args:
         timeout: Seconds. None is for the gates inside of one that is bounded itself.
     """
-    name = _name(gate)
+    name = called(gate)
     waiting = asyncio.timeout(timeout)
     try:
         answer = gate(_copy(call))
@@ -180,10 +189,10 @@ async def consult(gate: Gate, call: Call, *, timeout: float | None = None) -> Ve
     except Exception as error:  # noqa: BLE001 - whatever it is, the call is not made
         if waiting.expired():
             return _late(name, timeout)
-        log.warning("the gate %s raised %s; the call is denied", name, type(error).__name__)
-        return Verdict(reason="the check of this application failed", gate=name)
-    verdict = _late(name, timeout) if waiting.expired() else _verdict(answer)  # there are gates that take no notice
-    return verdict if verdict.gate else Verdict(reason=verdict.reason, asks=verdict.asks, gate=name)
+        log.warning("the gate %s raised %s; the call is denied\n%s", name, type(error).__name__, traced(error))
+        return Verdict(reason="the check of this application failed", gate=name, cause=error)
+    verdict = _late(name, timeout) if waiting.expired() else _verdict(answer, name)  # some gates take no notice
+    return verdict if verdict.gate else replace(verdict, gate=name)
 
 
 async def _in_time(answer: Awaitable[Any], waiting: asyncio.Timeout, timeout: float | None) -> Any:
@@ -224,38 +233,47 @@ async def _settled(answer: Any) -> Any:
     return await answer if inspect.isawaitable(answer) else answer
 
 
-def _verdict(answer: Any) -> Verdict:
+def _verdict(answer: Any, name: str) -> Verdict:
     if isinstance(answer, Verdict):
         return answer
     if answer is True:
         return _ALLOWED
     if isinstance(answer, str):
         return deny(answer)
-    return deny("the policy of this application does not allow it")
+    wrong = None if answer is False else _wrong(f"the gate {name}", answer, "a verdict, True, False or a text")
+    return Verdict(reason="the policy of this application does not allow it", cause=wrong)
 
 
-async def _asked(each: Ask, call: Call) -> str | None:
-    """Ask one person. None if they agree, else why not."""
+def _wrong(who: str, answer: Any, right: str) -> TypeError:
+    """What is wrong with an answer that is none, told to the log, too."""
+    wrong = TypeError(f"{who} gave {type(answer).__name__}, and not {right}")
+    log.warning("%s; the call is denied", wrong)
+    return wrong
+
+
+async def _asked(each: Ask, call: Call) -> Verdict:
+    """Ask one person. Who does not agree denies."""
     nobody = f"nobody agreed to it within {each.patience:g} seconds"
     waiting = asyncio.timeout(each.patience)
     try:
         question = Question(call=_copy(call), why=each.why, text=_words(call, each.why))
         answer = await _in_time(_settled(each.human(question)), waiting, None)
     except TimeoutError:
-        return nobody
+        return deny(nobody)
     except Exception as error:  # noqa: BLE001 - whatever it is, nobody agreed
-        log.warning("asking about a call raised %s; the call is denied", type(error).__name__)
-        return "the question about it could not be asked"
-    return nobody if waiting.expired() else _unwilling(answer)  # there is who takes no notice of the end
+        log.warning("asking about a call raised %s; the call is denied\n%s", type(error).__name__, traced(error))
+        return Verdict(reason="the question about it could not be asked", cause=error)
+    return deny(nobody) if waiting.expired() else _said(answer)  # there is who takes no notice of the end
 
 
-def _unwilling(answer: Any) -> str | None:
-    """Why a person's answer is no consent, or None."""
+def _said(answer: Any) -> Verdict:
+    """What a person's answer says: all that is no consent denies."""
     if answer is True:
-        return None
+        return _ALLOWED
     if isinstance(answer, Verdict):
-        return None if answer.allows else answer.reason or "the question about it led to another question"
-    return "the person who was asked said no"
+        return answer if not answer.asks else deny(answer.reason or "the question about it led to another question")
+    wrong = None if answer is False else _wrong("the person who was asked", answer, "True, False or a verdict")
+    return Verdict(reason="the person who was asked said no", cause=wrong)
 
 
 def _words(call: Call, why: str) -> str:
@@ -266,116 +284,12 @@ def _words(call: Call, why: str) -> str:
     return f"Run {name}, which is {legible(call.tool)} of {legible(call.server)}?{because}\n{reveal(text)}"
 
 
-def _name(gate: Any) -> str:
+def called(gate: Any) -> str:
+    """What a gate is called in messages."""
     return getattr(gate, "__name__", None) or type(gate).__name__
 
 
-# --- gates made of others, and of what an application has -------------------------------------------------------------
-
-
-def every(*gates: Gate) -> Gate:
-    """All have to allow. A denial is final even where an earlier gate would ask; all who are asked have to agree.
-
-    Raises:
-        SettingWrong: There are none, so that every call would pass.
-    """
-    if not gates:
-        raise SettingWrong("every() of no gates would allow every call; give it one at least, or no gate at all")
-
-    async def every_gate(call: Call) -> Verdict:
-        asks: list[Ask] = []
-        for gate in gates:
-            verdict = await consult(gate, call)
-            if verdict.reason is not None:
-                return verdict
-            asks.extend(verdict.asks)
-        return Verdict(asks=tuple(asks))
-
-    return every_gate
-
-
-def either(*gates: Gate) -> Gate:
-    """One has to allow, and then nobody is asked. Where none does, the first that asks decides, or the first denial.
-
-    Of the time that is left each has an equal share with those that come after it, so that one that hangs takes none
-    of theirs; one that does not answer in its share denies.
-    """
-
-    async def either_gate(call: Call) -> Verdict:
-        verdicts = [await consult(gate, call, timeout=_share(len(gates) - at)) for at, gate in enumerate(gates)]
-        for wanted in (lambda verdict: verdict.allows, lambda verdict: verdict.reason is None, lambda _: True):
-            for verdict in verdicts:
-                if wanted(verdict):
-                    return verdict
-        return deny("no gate allows it")
-
-    return either_gate
-
-
-def _share(shares: int) -> float | None:
+def share(shares: int) -> float | None:
     """An equal share, in seconds, of the time that is left. None is without end, as is the gate around it."""
     known = _TIME.get()
     return None if known is None else max(0.0, known.until - asyncio.get_running_loop().time()) / shares
-
-
-def from_callable(function: Callable[..., Any]) -> Gate:
-    """A gate from a function of `(server, tool, arguments)`, async or not, which answers like a gate."""
-
-    def gate(call: Call) -> Any:
-        return function(call.server, call.tool, call.arguments)
-
-    gate.__name__ = _name(function)
-    return gate
-
-
-def by_scopes(required: Mapping[str, Any], *, scopes_of: Callable[[Any], Collection[str]] | None = None) -> Gate:
-    """A gate from the scopes of the principal.
-
-    Args:
-        required: For each server the scopes that its calls take, or a table of tools with the scopes of each, where
-            `"*"` stands for every other tool. A server or tool that is not in it is denied.
-        scopes_of: Gives the scopes of a principal. Without it they are `principal.scopes`, or none. A text of them is
-            read as OAuth writes it, one space apart; a mapping, which could say no of one, denies.
-    """
-    table = {server: _scopes(entry, server) for server, entry in required.items()}
-    read = scopes_of or (lambda principal: getattr(principal, "scopes", None) or ())
-
-    def scope_gate(call: Call) -> Verdict:
-        entry = table.get(call.server, {})
-        needed = entry.get(call.tool, entry.get("*"))
-        if needed is None:
-            return deny("no scope is set for it")
-        lacking = sorted(needed.difference(_held(read(call.principal))))
-        return deny(f"it takes the scope {', '.join(lacking)}") if lacking else allow()
-
-    return scope_gate
-
-
-def _held(scopes: Any) -> Collection[str]:
-    """The scopes that a principal has."""
-    if isinstance(scopes, Mapping):
-        raise TypeError("scopes are a list of them, or a text")
-    return scopes.split() if isinstance(scopes, str) else frozenset(scopes)
-
-
-def _scopes(entry: Any, server: str) -> dict[str, frozenset[str]]:
-    tools = entry if isinstance(entry, Mapping) else {"*": entry}
-    for tool, scopes in tools.items():
-        if isinstance(scopes, str) or not isinstance(scopes, Collection):
-            raise SettingWrong(f"scopes of {server}/{tool}: expected a list of scopes, not {scopes!r}")
-    return {tool: frozenset(scopes) for tool, scopes in tools.items()}
-
-
-def read_only(tools: Mapping[str, Collection[str]], *, otherwise: Verdict) -> Gate:
-    """A gate from our own list of tools that only read. A server's hints about its tools are not asked.
-
-    Args:
-        tools: For each server the names of its tools that only read.
-        otherwise: The verdict for every other tool, such as `ask(human)` or `deny("…")`.
-    """
-    listed = {server: declared(names) for server, names in tools.items()}
-
-    def read_only_gate(call: Call) -> Verdict:
-        return allow() if listed.get(call.server, UNDECLARED).allows(call.tool) else otherwise
-
-    return read_only_gate

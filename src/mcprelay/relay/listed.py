@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from mcprelay.relay.kept import SIZE, Kept
+from mcprelay.relay.network import way
 from mcprelay.relay.settings import ServerSettings
 
 _LONGEST = 365 * 24 * 3600.0
@@ -81,6 +82,7 @@ def identity(settings: ServerSettings, *, token: str | None, key: bytes, environ
         sorted((name.lower(), value.value) for name, value in settings.headers.items()),
         token,
         settings.auth,
+        way(settings, environment),
         None if settings.target is None else id(settings.target),
     ]
     return hmac.new(key, msgspec.json.encode(told), hashlib.sha256).hexdigest()

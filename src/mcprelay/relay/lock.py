@@ -21,6 +21,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct, field
 
+from mcprelay.relay import given
 from mcprelay.relay.errors import DefinitionRefused, LockUnreadable
 from mcprelay.relay.pins import Definition, define
 from mcprelay.relay.reveal import escaped, hidden, legible
@@ -50,6 +51,11 @@ class Lock(Struct, frozen=True, kw_only=True):
     """All that was reviewed. A server without a section was never reviewed; one with an empty section has no tools."""
 
     sections: dict[str, Section] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name, section in given.mapping("Lock: sections", self.sections, of="servers and sections").items():
+            given.text("Lock: the name of a server", name)
+            given.instance(f"Lock: what is said of {name}", section, Section, like="a section, as reviewed() makes it")
 
     def section(self, server: str) -> Section | None:
         """What was reviewed of a server, or None."""

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import os
+from time import monotonic
 
-from mcprelay.relay import lock
+from mcprelay.relay import given, lock
 from mcprelay.relay.errors import LockUnreadable
+
+
+_ABSENT = 1.0
+"""Seconds for which calls do not look again for a file that was never there: not to find it costs a third of a call."""
 
 
 class LockFile:
@@ -13,14 +18,35 @@ class LockFile:
 
     Args:
         source: The file's path, a lock, or None where there is none.
+
+    Raises:
+        SettingWrong: It is none of these.
     """
 
     def __init__(self, source: str | os.PathLike[str] | lock.Lock | None) -> None:
         self._lock = source if isinstance(source, lock.Lock) else lock.Lock()
-        self._path = None if source is None or isinstance(source, lock.Lock) else os.fspath(source)
-        self._asked = b"" if self._path is None else os.fsencode(self._path)
-        self._read = False
+        self._path: str | None = None
+        self._read = source is not None
         self._written: tuple[int, ...] = ()
+        self._absent_until = 0.0
+        if source is not None and not isinstance(source, lock.Lock):
+            given.path("lock", source)
+            self._path = _absolute(os.fsdecode(source))
+            self._read = False
+        self._asked = b"" if self._path is None else os.fsencode(self._path)
+
+    @property
+    def absence(self) -> str:
+        """Why there was no lock when `now` was asked for, in words; empty where there was one."""
+        if self._read:
+            return ""
+        if self._path is None:
+            return "lock=None"
+        return f"there is no {self._path}; `mcprelay lock` writes it"
+
+    def lately(self) -> lock.Lock:
+        """The lock for one of many calls: as `now`, but for a file that was never there is looked once a second."""
+        return self._lock if not self._read and monotonic() < self._absent_until else self.now()
 
     def now(self) -> lock.Lock:
         """The lock. The file is read again where it was written since. One that was never there is empty.
@@ -39,6 +65,7 @@ class LockFile:
                 self._written = written
                 self._read = True
         except FileNotFoundError:
+            self._absent_until = monotonic() + _ABSENT
             if self._read:
                 raise LockUnreadable(
                     f"{self._path}: it was here and is gone, so nothing says what was reviewed, and no tool is offered"
@@ -47,3 +74,11 @@ class LockFile:
         except OSError as error:
             raise LockUnreadable(f"{self._path}: cannot be read: {type(error).__name__}") from error
         return self._lock
+
+
+def _absolute(path: str) -> str:
+    """The same file, wherever the process goes. A process whose folder is gone has files by absolute paths only."""
+    try:
+        return os.path.join(os.getcwd(), path)  # noqa: PTH109, PTH118 - `..` behind a link stays what it is
+    except OSError:
+        return path

@@ -34,9 +34,17 @@ class Chosen(NamedTuple):
 
 
 def offered(
-    chosen: Sequence[Chosen], *, gate: Gated | None, local: Sequence[str], unreachable: Mapping[str, RelayError]
+    chosen: Sequence[Chosen],
+    *,
+    gate: Gated | None,
+    local: Sequence[str],
+    unreachable: Mapping[str, RelayError],
+    lock: str = "",
 ) -> ToolSet:
     """The set.
+
+    Args:
+        lock: Why no lock was read, if none was.
 
     Raises:
         DefinitionRefused: A tool that was asked for by name cannot have a public name of its own.
@@ -44,11 +52,16 @@ def offered(
     making = _Making(gate)
     for one in chosen:
         making.take(one)
-    return ToolSet(making.tools, report=partial(_report, tuple(chosen), making, dict(unreachable)), local=local)
+    report = partial(_report, tuple(chosen), making, dict(unreachable), lock)
+    return ToolSet(making.tools, report=report, local=local)
 
 
 def _report(
-    chosen: Sequence[Chosen], making: _Making, unreachable: dict[str, RelayError], shadowed: tuple[Shadow, ...]
+    chosen: Sequence[Chosen],
+    making: _Making,
+    unreachable: dict[str, RelayError],
+    lock: str,
+    shadowed: tuple[Shadow, ...],
 ) -> Report:
     selections = [one.selection for one in chosen]
     return Report(
@@ -61,6 +74,7 @@ def _report(
         shadowed=shadowed,
         unreachable=unreachable,
         notes=tuple((one.post.settings.name, note) for one in chosen for note in one.listed.notes),
+        lock=lock,
         heard={one.post.settings.name: one.heard for one in chosen if one.heard},
     )
 

@@ -108,7 +108,7 @@ class Post:
             LockUnreadable: The lock file cannot be read any more.
         """
         station, lock, listed = before
-        return self._station is station and not station.closed and station.recent is listed and self._lock.now() is lock
+        return self._station is station and not station.closed and station.recent is listed and self._lock.lately() is lock
 
     async def still(
         self, offered: Definition, *, pinned: Pinned, before: Standing | None, at: Station | None = None
@@ -127,7 +127,7 @@ class Post:
         """
         station = at if at is not None and not at.closed else await self.station()
         recent = station.recent or await station.listed()
-        found = Standing(station, self._lock.now(), recent)
+        found = Standing(station, self._lock.lately(), recent)
         if before is not None and before.lock is found.lock and before.listed is recent:
             return found
         section = found.lock.section(self.settings.name)

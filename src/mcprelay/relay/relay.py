@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from msgspec.structs import replace
 
-from mcprelay.relay import audit, config
+from mcprelay.relay import audit, config, given
 from mcprelay.relay.behalf import Behalf, Token, require_requests, secret
 from mcprelay.relay.budget import Ledger, Limits
 from mcprelay.relay.errors import DefinitionRefused, RelayError, ServerUnreachable, SettingWrong
@@ -25,7 +25,7 @@ from mcprelay.relay.post import Post
 from mcprelay.relay.question import Askers, OnAsked
 from mcprelay.relay.reading import Readings
 from mcprelay.relay.selection import select
-from mcprelay.relay.settings import CacheSettings, Config, ServerSettings
+from mcprelay.relay.settings import CacheSettings, ServerSettings
 from mcprelay.relay.stations import Shelves, Stations
 from mcprelay.relay.toolset import ToolSet
 
@@ -43,17 +43,19 @@ class Relay(Library):
 
     Args:
         servers: The servers by name: the keys of `mcprelay.toml`, or `target` for a `Server` of this process.
-        limits: Bounds on everything that is shown.
+        limits: Bounds on everything that is shown: the keys of `[limits]`, or `Limits`.
         gate: Asked before each call (`mcprelay.relay.gate`).
         gate_timeout: Seconds that the gate may take for one call, which is denied then; `math.inf` is no limit. A
             person whom it asks by `ask` has the patience said there.
-        lock: What was reviewed: the path of a lock file, or a lock. None is no lock.
+        lock: What was reviewed: the path of a lock file, or a lock; `mcprelay.lock` in the working directory unless
+            something is said. A file that is not there says nothing, and the report says that. None is no lock.
         filters: See each text before a model does.
         tokens: Counts the tokens of a text, for limits in tokens.
         local: Names of the application's own functions, for the report on what may be taken for something else.
         on_elicit: Answers a server's questions to a person. Without it no server may ask any.
         on_sample: Answers a server's questions to a model. Without it no server may ask any.
-        cache: Where lists are kept between runs, and for how long without a hint.
+        cache: Where lists are kept between runs, and for how long without a hint: the keys of `[cache]`, or
+            `CacheSettings`.
         connections: How many connections are kept open, over all servers and principals.
         clock: The time in seconds since the epoch.
 
@@ -65,26 +67,29 @@ class Relay(Library):
         self,
         *,
         servers: Mapping[str, Mapping[str, Any]] | None = None,
-        limits: Limits | None = None,
+        limits: Limits | Mapping[str, Any] | None = None,
         gate: Gate | None = None,
         gate_timeout: float = PATIENCE,
-        lock: str | os.PathLike[str] | Lock | None = None,
+        lock: str | os.PathLike[str] | Lock | None = config.LOCK,
         filters: Sequence[Filter] = (),
         tokens: TokenCounter | None = None,
         local: Sequence[str] = (),
         on_elicit: OnAsked | None = None,
         on_sample: OnAsked | None = None,
-        cache: CacheSettings | None = None,
+        cache: CacheSettings | Mapping[str, Any] | None = None,
         connections: int = 256,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        made = config.from_mapping(servers or {}, limits=limits)
-        self._config = made if cache is None else replace(made, cache=cache)
+        self._config = config.from_mapping({} if servers is None else servers, limits=limits, cache=cache)
         self._gate = _gated(gate, gate_timeout)
         self._lock = LockFile(lock)
-        self._filters = tuple(filters)
-        self._counter = tokens
-        self._local = tuple(local)
+        self._filters = given.functions("filters", filters, "text", "origin")
+        self._counter = _checked("tokens", tokens, "text")
+        self._local = given.texts("local", local)
+        given.function("clock", clock)
+        given.whole("connections", connections)
+        _checked("on_elicit", on_elicit, "asked")
+        _checked("on_sample", on_sample, "asked")
         self._readings = Readings()
         self._behalf = Behalf()
         askers = Askers(self._funnel, elicit=on_elicit, sample=on_sample)
@@ -111,13 +116,12 @@ class Relay(Library):
         Raises:
             SettingWrong: The file is not there, or something in it is wrong.
         """
+        for name in ("servers", "limits", "cache"):
+            if name in options:
+                raise SettingWrong(f"{name} is what the file says; give the file {name}, or make a Relay({name}=…)")
         read = config.load(path, env=env)
-        return cls._of(read.trusting(allow) if allow else read, **{"lock": read.lock, **options})
-
-    @classmethod
-    def _of(cls, read: Config, **options: Any) -> Self:
-        relay = cls(cache=read.cache, **options)
-        relay.__dict__.update(_config=read)
+        relay = cls(cache=read.cache, **{"lock": read.lock, **options})
+        relay.__dict__.update(_config=read if allow is None else read.trusting(allow))
         return relay
 
     def __repr__(self) -> str:
@@ -157,10 +161,11 @@ class Relay(Library):
         Raises:
             SettingWrong: There is no such server, or it takes no token.
         """
-        given = {name: secret(token) for name, token in tokens.items()}
-        for name in given:
+        given.mapping("with_tokens", tokens, of="names of servers and the token for each")
+        held = {name: secret(token) for name, token in tokens.items()}
+        for name in held:
             require_requests(self._config.server(name))
-        return self._for(Behalf(each=given, principal=principal))
+        return self._for(Behalf(each=held, principal=principal))
 
     def acting_for(self, principal: Any) -> Self:
         """The same relay with calls made for somebody, whom gates and the audit record see."""
@@ -213,6 +218,8 @@ class Relay(Library):
             DefinitionRefused: A list, or a tool that was asked for by name, cannot be used.
             LockUnreadable: The lock file cannot be read.
         """
+        given.flag("strict", strict)
+        given.flag("skip_unavailable", skip_unavailable)
         servers = self._servers(names)
         for server in servers:
             with audit.watched("offer", server=server.name, tool="", principal=self._behalf.principal):
@@ -230,7 +237,7 @@ class Relay(Library):
             section = lock.section(name)
             made = await select(listed, settings=post.settings, section=section, readings=self._readings)
             chosen.append(Chosen(post, listed, made, self._stations.heard(name)))
-        tools = offered(chosen, gate=self._gate, local=self._local, unreachable=unreachable)
+        tools = offered(chosen, gate=self._gate, local=self._local, unreachable=unreachable, lock=self._lock.absence)
         if strict:
             tools.report().require_clean()
         return tools
@@ -264,7 +271,7 @@ class Relay(Library):
 
     def _server(self, name: str, inline: Mapping[str, Any] | None = None) -> ServerSettings:
         """The settings of a server that this relay may ask."""
-        self._behalf.require_server(name)
+        self._behalf.require_server(given.text("the name of a server", name))
         if inline is None:
             return self._config.server(name)
         return config.from_mapping({name: inline}, limits=self._config.limits, source="inline settings").server(name)
@@ -277,10 +284,13 @@ class Relay(Library):
             if isinstance(name, str):
                 meant.setdefault(name, None)
                 last = name
-            elif last is not None:
+            elif last is not None and isinstance(name, Mapping):
                 meant[last], last = name, None
             else:
-                raise SettingWrong("tools() takes names of servers, each with its settings after it if they are inline")
+                raise SettingWrong(
+                    "tools() takes names of servers as texts, each with its settings after it, as a mapping, if they"
+                    f" are inline, and not {type(name).__name__}"
+                )
         found = [self._server(name, inline) for name, inline in meant.items()]
         if not found and not names:
             raise SettingWrong(f"{self._config.source}: there is no server at all; name one in [servers]")
@@ -304,7 +314,13 @@ class Relay(Library):
         return Funnel(settings.name, limits=settings.limits, filters=self._filters, tokens=self._counter, ledger=ledger)
 
 
-def _gated(gate: Gate | None, timeout: Any) -> Gated | None:
-    if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not timeout >= 0:
-        raise SettingWrong(f"gate_timeout is a number of seconds, and not {timeout!r}")
+def _gated(gate: Gate | None, timeout: float) -> Gated | None:
+    given.seconds("gate_timeout", timeout)
+    gate = _checked("gate", gate, "call")
     return None if gate is None else Gated(gate, timeout)
+
+
+def _checked(name: str, function: Any, *takes: str) -> Any:
+    if function is not None:
+        given.function(name, function, *takes)
+    return function

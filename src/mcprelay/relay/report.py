@@ -33,7 +33,7 @@ class Report(Struct, frozen=True, kw_only=True):
 
     Attributes:
         offered: Public names.
-        missing: Asked for by name, and not there.
+        missing: Asked for by name in `allow`, or in `pins`, and not there.
         excluded: Cannot be offered, with the reason.
         changed: Not what was reviewed, with the differences: withdrawn until they are reviewed again.
         new: Not in the lock file's section of their server: withheld until they are reviewed.
@@ -41,6 +41,7 @@ class Report(Struct, frozen=True, kw_only=True):
         shadowed: What may be taken for something else.
         unreachable: Servers that gave no list, by name; only with `skip_unavailable=True`.
         notes: What was wrong with a list, by server.
+        lock: Why no lock was read, so that what is offered was compared with nothing; empty where one was.
         heard: What servers said unasked, counted: `changes` of the list, `logs`, and of what was thrown away
             what was `unasked`, such as progress, or `unreadable`.
     """
@@ -54,6 +55,7 @@ class Report(Struct, frozen=True, kw_only=True):
     shadowed: tuple[Shadow, ...] = ()
     unreachable: dict[str, RelayError] = {}
     notes: tuple[tuple[str, str], ...] = ()
+    lock: str = ""
     heard: dict[str, dict[str, int]] = {}
 
     def __str__(self) -> str:
@@ -84,14 +86,16 @@ class Report(Struct, frozen=True, kw_only=True):
             yield f"offered: {count} tool{'s' if count > 1 else ''}: {', '.join(self.offered)}"
         else:
             yield "offered: no tool at all, so a model can call nothing"
-        yield from _listed("missing", (_name(one) for one in self.missing))
+        yield from _listed("missing", (f"{_name(one)}{': ' if one.reason else ''}{one.reason}" for one in self.missing))
         yield from _listed("excluded", (f"{_name(one)}: {one.reason}" for one in self.excluded))
         for one in self.changed:
-            yield f"changed: {legible(one.tool)} of {legible(one.server or '')}: {one}"
+            yield f"changed: {one}"
             for change in one.changes:
                 yield from (f"    {line}" for line in change.lines())
         yield from _listed("new", (f"{_name(one)}: {one.reason}" for one in self.new))
         yield from _listed("unpinned", self.unpinned)
+        if self.lock:
+            yield f"lock: none was read: {self.lock}"
         yield from _listed("shadowed", map(_shadow, self.shadowed))
         yield from _listed("unreachable", (f"{name}: {reveal(str(why))}" for name, why in self.unreachable.items()))
         yield from _listed("note", (f"{server}: {note}" for server, note in self.notes))

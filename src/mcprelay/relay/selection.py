@@ -20,8 +20,10 @@ from mcprelay.relay.lock import Section
 from mcprelay.relay.pins import Definition
 from mcprelay.relay.reading import Reading, Readings, Room
 from mcprelay.relay.report import Left
+from mcprelay.relay.reveal import legible
 from mcprelay.relay.settings import ServerSettings
 
+NOT_PINNED = "pins in the settings names it, and the server has no such tool, so that it pins nothing"
 Pinned = Literal["pinned", "unpinned"]
 _BREATH = 0.01
 """Seconds after which others have the loop."""
@@ -67,6 +69,8 @@ async def select(listed: Listed, *, settings: ServerSettings, section: Section |
             _exclude(choosing.made, settings, name, deep if limit == "depth" else none)
     names = {name for name, _ in listed.tools} | {name for name, _ in listed.left_out}
     choosing.made.missing = [Left(server=server, tool=name) for name in trust.missing(names)]
+    pinned = sorted(settings.pins.digests.keys() - names - (trust.names or frozenset()))
+    choosing.made.missing += [Left(server=server, tool=name, reason=NOT_PINNED) for name in pinned]
     return choosing.made
 
 
@@ -154,26 +158,43 @@ def pin(
     name = definition.name
     told = settings.pins.check(name, definition.digest)
     if told is False:
-        raise _changed(definition, settings, pinned=settings.pins.digests[name], before=None, where="")
+        raise _changed(
+            definition, settings, pinned=settings.pins.digests[name], then=by_settings(definition, settings.name)
+        )
     reviewed = None if section is None else section.tools.get(name)
     if reviewed is not None:
         if reviewed.digest != definition.digest:
-            where = ""
+            then, old = f"`mcprelay lock {settings.name}` reviews it", ""
             if section is not None and section.revision != revision:
-                where = f"it was reviewed in revision {section.revision} and is read in {revision} now; "
-            raise _changed(definition, settings, pinned=reviewed.digest, before=reviewed, where=where)
+                old = f"was reviewed in revision {section.revision}, is read in {revision} now, and "
+            raise _changed(definition, settings, pinned=reviewed.digest, before=reviewed, then=then, old=old)
         return "pinned"
     if told:
         return "pinned"
     return "unpinned" if section is None or settings.unpinned == "offered" else "new"
 
 
+def by_settings(definition: Definition, server: str) -> str:
+    """What to do about a definition that is not the one whose digest is in the settings."""
+    return (
+        f"pins in the settings has another digest of it: review it (`mcprelay tools {server}` shows it), and then set"
+        f" the pin to {definition.digest!r}, or take it out"
+    )
+
+
 def _changed(
-    definition: Definition, settings: ServerSettings, *, pinned: str, before: Definition | None, where: str
+    definition: Definition,
+    settings: ServerSettings,
+    *,
+    pinned: str,
+    then: str,
+    before: Definition | None = None,
+    old: str = "",
 ) -> DefinitionChanged:
     changes = () if before is None else differences(before, definition)
     return DefinitionChanged(
-        f"{where}it is not the one that was reviewed, so it is withheld; `mcprelay lock {settings.name}` reviews it",
+        f"{legible(definition.name)} of the server {settings.name!r} {old}is not the one that was reviewed, so it is"
+        f" withheld; {then}",
         server=settings.name,
         tool=definition.name,
         pinned=pinned,

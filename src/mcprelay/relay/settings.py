@@ -5,6 +5,7 @@ Secrets are held so that no `repr`, message or log shows them. Nothing here read
 
 from __future__ import annotations
 
+import os
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -13,9 +14,11 @@ from urllib.parse import urlsplit, urlunsplit
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from mcprelay.relay import given
 from mcprelay.relay.budget import Limits
 from mcprelay.relay.errors import SettingWrong
 from mcprelay.relay.policy import UNDECLARED, Pins, Trust, declared
+from mcprelay.wire.authority import is_loopback
 
 Transport: TypeAlias = Literal["http", "sse", "stdio", "object"]
 HINTLESS_SECONDS = 60.0
@@ -59,6 +62,12 @@ class ServerSettings(Struct, frozen=True, kw_only=True, repr_omit_defaults=True)
         headers: HTTP headers of every request.
         token: The bearer token, or what gives it; it goes before an `Authorization` header.
         auth: `oauth` uses what `mcprelay login` has stored.
+        proxy: The address of an HTTP proxy, which may hold credentials.
+        trust_env: Whether the proxies that the environment names are used.
+        ca_file: Certificates of the authorities that are trusted, in place of the system's.
+        client_cert: The certificate that this application shows.
+        client_key: Its key, where that is not in the same file.
+        allow_plaintext: Whether credentials may go over plain HTTP to another machine.
         timeout: Seconds for one call, connecting included.
         cache: Seconds that its lists are kept; 0 for not at all, None for as long as the server says.
         allow: Which tools may be used.
@@ -82,6 +91,12 @@ class ServerSettings(Struct, frozen=True, kw_only=True, repr_omit_defaults=True)
     headers: dict[str, Secret] = field(default_factory=dict)
     token: Secret | TokenSource | None = None
     auth: Literal["oauth"] | None = None
+    proxy: Secret | None = None
+    trust_env: bool = False
+    ca_file: Path | None = None
+    client_cert: Path | None = None
+    client_key: Path | None = None
+    allow_plaintext: bool = False
     timeout: float = 30.0
     cache: float | None = None
     allow: Trust = UNDECLARED
@@ -100,15 +115,45 @@ class ServerSettings(Struct, frozen=True, kw_only=True, repr_omit_defaults=True)
             return shown_url(self.url)
         return self.command[0] if self.command else type(self.target).__name__
 
+    @property
+    def exposed(self) -> str:
+        """Why credentials may not be sent to it, since others could read them on the way; empty where they may."""
+        if self.url is None or self.allow_plaintext:
+            return ""
+        try:
+            parts = urlsplit(self.url)
+        except ValueError:  # it is told where it is read
+            return ""
+        host = parts.hostname or ""
+        if parts.scheme == "https" or is_loopback(host):
+            return ""
+        return (
+            f"would go over plain HTTP to another machine ({host}): use https, or set allow_plaintext = true for the"
+            " server where nobody can listen"
+        )
+
     def __repr__(self) -> str:
         return f"ServerSettings({self.name!r}, {self.transport} {self.address!r})"
 
 
 class CacheSettings(Struct, frozen=True, kw_only=True):
-    """Where lists are kept between runs (None: only in memory), and for how long where a server gives no hint."""
+    """Where lists are kept, and for how long.
 
-    path: Path | None = None
+    Attributes:
+        path: A file that keeps them between runs; None keeps them in memory only.
+        hintless: Seconds that the list of a server is kept which says nothing of that.
+
+    Raises:
+        SettingWrong: One of them is of another type.
+    """
+
+    path: str | os.PathLike[str] | None = None
     hintless: float = HINTLESS_SECONDS
+
+    def __post_init__(self) -> None:
+        if self.path is not None:
+            given.path("cache: path", self.path)
+        given.seconds("cache: hintless", self.hintless)
 
 
 class Config(Struct, frozen=True, kw_only=True):
@@ -153,8 +198,12 @@ class Config(Struct, frozen=True, kw_only=True):
             SettingWrong: There is no such server, or a declaration is none.
         """
         servers = dict(self.servers)
-        for name, names in allow.items():
-            servers[name] = replace(self.server(name), allow=declared(names))
+        for name, names in given.mapping("allow", allow, of="servers and what of each may be used").items():
+            server = self.server(name)
+            try:
+                servers[name] = replace(server, allow=declared(names))
+            except SettingWrong as wrong:
+                raise SettingWrong(f"allow: {name}: {wrong}", server=name) from None
         return replace(self, servers=servers)
 
 

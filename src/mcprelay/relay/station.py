@@ -8,27 +8,25 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import math
 import os
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Literal
 
-from mcprelay.client import Client
-from mcprelay.client.cache import Cache
 from mcprelay.client.listing import Listing
-from mcprelay.errors import AuthorizationRequired, CallFailed, ConnectFailed, DeadlineExceeded, Evidence, RemoteError
-from mcprelay.relay.errors import DefinitionRefused, RelayError, ServerUnreachable, Unauthorized
-from mcprelay.relay.failure import scopes_of, system_reason, tell
+from mcprelay.errors import CallFailed, ConnectFailed, DeadlineExceeded, Evidence, LocalFault, RemoteError
+from mcprelay.relay.dial import accounts, dial, has_secrets
 from mcprelay.relay.listed import Listed, lifetime
 from mcprelay.relay.notice import Notices
 from mcprelay.relay.reveal import reveal
 from mcprelay.relay.turns import Turns
-from mcprelay.types import ClientCapabilities, Tool
+from mcprelay.relay.unreached import refused
+from mcprelay.types import Tool
 from mcprelay.wire.jsonrpc import METHOD_NOT_FOUND
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from mcprelay.client import Client
     from mcprelay.client.outcome import Refused, Succeeded
     from mcprelay.client.progress import LogMessage
     from mcprelay.relay.question import Askers
@@ -37,6 +35,10 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("mcprelay.relay")
 _LONGEST_NOTE = 300
+_ELSEWHERE = (
+    "the relay is open in another event loop, or in the process that this one was forked from; a relay, and the tools"
+    " that it gave, belong to one loop at a time: make one for each, or close it there first"
+)
 NO_TOOLS = "the server has no tools: it does not know tools/list"
 
 
@@ -75,7 +77,7 @@ class Station:
         self.heard: Counter[str] = Counter()
         self._shelves = shelves
         self._notices = Notices(self._changed)
-        self._client = _client(settings, token=token, askers=askers, cache=self._notices, on_log=self._logged)
+        self._client = dial(settings, token=token, askers=askers, cache=self._notices, on_log=self._logged)
         self._opened: asyncio.Task[Any] | None = None
         self._connected = False
         self._listing = asyncio.Lock()
@@ -88,8 +90,9 @@ class Station:
         self._last_until = self._heard_until = 0.0
         self._answers = 0
         self._hears = False
-        self._accounts = _accounts(settings, token)
-        self._secret = token is not None or _has_secrets(settings)
+        self._by_token = token is not None
+        self._accounts = accounts(settings, token)
+        self._secret = token is not None or has_secrets(settings)
 
     @property
     def busy(self) -> bool:
@@ -188,7 +191,9 @@ class Station:
         try:
             client, found = await self._listing_of()
         except CallFailed as error:
-            raise self.refused(error) from error
+            raise refused(error, self.settings, by_token=self._by_token) from error
+        except LocalFault as fault:
+            raise LocalFault(_ELSEWHERE) from fault
         now, hints, stale = self._shelves.clock(), self._notices.hints, self._notices.stale
         kept_for = lifetime(hints, setting=self.settings.cache, hintless=self._shelves.hintless)
         scopes = [hint.scope for hint in hints]
@@ -236,29 +241,6 @@ class Station:
     def _deadline(self) -> float:
         return asyncio.get_running_loop().time() + self.settings.timeout
 
-    def refused(self, error: CallFailed) -> RelayError:
-        """A failure to list as an error of the relay, without a word of the server."""
-        name = self.settings.name
-        where = f"the server {name!r} ({self.settings.address})"
-        if isinstance(error, AuthorizationRequired):
-            return self._unauthorized(error, where)
-        told = tell(error, acts=False)
-        if told.code == "transport" and error.kind in ("unreachable", "lost", "timeout", "http"):
-            why = system_reason(error)
-            said = f"{told.local} The system says: {why}." if why else told.local
-            return ServerUnreachable(f"{where}: {said}", server=name, stderr=error.stderr)
-        return DefinitionRefused(f"the tools of {where} cannot be listed: {told.local}", server=name)
-
-    def _unauthorized(self, error: AuthorizationRequired, where: str) -> Unauthorized:
-        name, scopes = self.settings.name, scopes_of(error)
-        login = f"`mcprelay login {name}{' --scope …' if scopes else ''}` gets new ones"
-        then = login if self.settings.auth else "its token or headers are wrong"
-        if error.status == 401:
-            return Unauthorized(f"{where} does not accept the credentials: {then}", server=name, scopes=scopes)
-        then = login if self.settings.auth else "it takes others"
-        more = "; the error's scopes names what it takes" if scopes else ""
-        return Unauthorized(f"{where} says that the credentials do not reach: {then}{more}", server=name, scopes=scopes)
-
     # --- calls
 
     async def call(self, tool: str, arguments: dict[str, Any]) -> Succeeded[Any] | Refused:
@@ -276,6 +258,8 @@ class Station:
         try:  # a turn that is free on a connection that stands: without the price of waiting for either
             outcome = await self._client.try_call_tool(tool, arguments, timeout=self.settings.timeout)
             return outcome  # type: ignore[no-any-return]
+        except LocalFault as fault:
+            raise LocalFault(_ELSEWHERE) from fault
         finally:
             self._turns.give()
 
@@ -285,6 +269,8 @@ class Station:
         await self._turn(deadline)
         try:
             return await question(await self.client(deadline), deadline)
+        except LocalFault as fault:
+            raise LocalFault(_ELSEWHERE) from fault
         finally:
             self._turns.give()
 
@@ -336,61 +322,3 @@ def _looked_at(opened: asyncio.Task[Any]) -> None:
     """Look at how connecting ended, so that nothing is logged where everybody who waited for it has gone."""
     if not opened.cancelled():
         opened.exception()
-
-
-def _has_secrets(one: ServerSettings) -> bool:
-    """Whether the settings hold what may say who calls; an address may in its query."""
-    asked = one.url is not None and "?" in one.url
-    return bool(one.token is not None or one.auth or one.headers or one.env or one.inherit or asked)
-
-
-def _accounts(settings: ServerSettings, token: str | None) -> str | None:
-    """The file of the accounts that `mcprelay login` has stored, where one of them calls."""
-    if settings.auth is None or token is not None:
-        return None
-    from mcprelay.auth.store import default_path
-
-    return str(default_path())
-
-
-def _client(
-    settings: ServerSettings, *, token: str | None, askers: Askers, cache: Cache, on_log: Callable[[LogMessage], None]
-) -> Client:
-    """A client that declares no capability but those that somebody answers for."""
-    elicit, sample = askers.of(settings)
-    capabilities = ClientCapabilities(
-        elicitation=None if elicit is None else {"form": {}, "url": {}}, sampling=None if sample is None else {}
-    )
-    options: dict[str, Any] = {}
-    if settings.url is not None:
-        auth: Any = token
-        if auth is None and settings.auth is not None:  # a user's own token goes before what is stored for everyone
-            from mcprelay.auth.login import stored
-
-            auth = stored(settings.name)
-        own = {name: secret.value for name, secret in settings.headers.items()}
-        if auth is not None:
-            own = {name: value for name, value in own.items() if name.lower() != "authorization"}
-        options = {"auth": auth, "headers": own or None}
-    elif settings.command:
-        inherited = {name: os.environ[name] for name in settings.inherit if name in os.environ}
-        options = {
-            "env": inherited | {name: secret.value for name, secret in settings.env.items()},
-            "cwd": settings.cwd,
-        }
-    target: Any = settings.url or list(settings.command) or settings.target
-    return Client(
-        target,
-        capabilities=capabilities,
-        on_elicit=elicit,
-        on_sample=sample,
-        on_log=on_log,
-        log_level="unasked",  # nobody reads them here, and asking for them costs every call
-        cache=cache,
-        check_output=False,  # the output schema is outside of the pin
-        request_timeout=settings.timeout,
-        connect_timeout=settings.timeout,  # a first `npx` takes longer than clients wait
-        **settings.limits.client,
-        reconnections=math.inf,  # a server that is gone for long is heard again when it is back
-        **options,
-    )

@@ -7,6 +7,7 @@ import os
 import secrets
 import time
 from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mcprelay.relay.disk import Disk
@@ -39,7 +40,7 @@ class Shelves:
         self.clock = clock
         self.hintless = settings.hintless
         self._memory = Memory(clock=clock)
-        self._path = settings.path
+        self._path = None if settings.path is None else Path(settings.path)
         self._disk: Disk | None = None
         self._key = secrets.token_bytes(32)
 

@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlsplit
 
+from mcprelay.client.network import Network
+from mcprelay.errors import ConfigurationError
 from mcprelay.ports import Channel
 from mcprelay.relay.budget import Limits
-from mcprelay.relay.entry import Entry, Problems
+from mcprelay.relay.entry import Entry, Problems, meant
 from mcprelay.relay.errors import SettingWrong
-from mcprelay.relay.policy import Pins, pinned
+from mcprelay.relay.policy import Pins, Trust, pinned
 from mcprelay.relay.reveal import hidden, legible
 from mcprelay.relay.settings import Secret, ServerSettings, TokenSource, Transport
 
@@ -37,7 +39,7 @@ def read_server(
     """Read one server's table.
 
     Args:
-        folder: What a relative `cwd` is relative to.
+        folder: What relative paths are relative to.
         env: The variables that `${NAME}` means.
         problems: Where mistakes go.
         limits: The bounds that hold where the table sets none.
@@ -62,23 +64,30 @@ def read_server(
     token = _token(entry)
     auth = _auth(entry, token)
     _check_reach(entry, transport)
-    unpinned, pins = _pins(entry)
-    cwd, timeout = entry.text("cwd"), entry.number("timeout", least=0)
+    allow = entry.trust("allow")
+    unpinned, pins = _pins(entry, allow)
+    timeout = entry.number("timeout", least=0)
     server = ServerSettings(
         name=name,
         transport=transport or "http",
         url=url,
         command=command,
-        cwd=None if cwd is None else folder / cwd,
+        cwd=entry.path("cwd", folder),
         target=target,
         env=entry.texts("env"),
         inherit=entry.names("inherit"),
         headers=_headers(entry),
         token=token,
         auth=auth,
+        proxy=_proxy(entry),
+        trust_env=entry.flag("trust_env"),
+        ca_file=entry.path("ca_file", folder),
+        client_cert=entry.path("client_cert", folder),
+        client_key=entry.path("client_key", folder),
+        allow_plaintext=entry.flag("allow_plaintext"),
         timeout=30.0 if timeout is None else timeout,
         cache=entry.number("cache", least=0),
-        allow=entry.trust("allow"),
+        allow=allow,
         prompts=entry.trust("prompts"),
         resources=entry.trust("resources"),
         instructions=entry.flag("instructions"),
@@ -87,8 +96,19 @@ def read_server(
         limits=entry.limits("limits", limits),
         prefix=_prefix(entry),
     )
-    entry.done()
+    _check_plaintext(entry, server)
+    entry.done(elsewhere=_ELSEWHERE)
     return None if transport is None else server
+
+
+_ELSEWHERE = {
+    "args": 'all that a command takes stands in the list of command: command = ["npx", "-y", "some-server"]',
+    "type": 'a server with a url is spoken to over http; what speaks the old transport has transport = "sse"',
+    "disabled": "take the server out, or leave it out of what is asked for",
+    "autoApprove": "what may be used is said by allow, and what may run without asking by a gate",
+    "alwaysAllow": "what may be used is said by allow, and what may run without asking by a gate",
+}
+"""What the files of desktop clients have and our tables have not, with what stands for it."""
 
 
 def _is_name(name: Any) -> bool:
@@ -121,16 +141,43 @@ def _auth(entry: Entry, token: Any) -> Any:
     return auth
 
 
+_HTTP = ("proxy", "trust_env", "ca_file", "client_cert", "client_key", "allow_plaintext")
+
+
 def _check_reach(entry: Entry, transport: Transport | None) -> None:
     """See that nothing is set which the way to the server cannot carry."""
     if transport == "object":
         why = "an object of this process has none"
-        _refuse(entry, why, "url", "command", "token", "headers", "auth", "env", "inherit", "cwd")
+        _refuse(entry, why, "url", "command", "token", "headers", "auth", "env", "inherit", "cwd", *_HTTP)
     elif transport == "stdio":
         why = "stdio has no requests to carry it; give the server its secret by env"
         _refuse(entry, why, "token", "headers", "auth")
+        _refuse(entry, "only a server with a url is reached by it", *_HTTP)
     elif transport is not None:
         _refuse(entry, "only a command has it", "env", "inherit", "cwd")
+    if entry.has("client_key") and not entry.has("client_cert"):
+        entry.wrong("client_key", "is the key of a certificate, and client_cert names none")
+
+
+def _check_plaintext(entry: Entry, server: ServerSettings) -> None:
+    """See that no credentials go where others can read them on the way."""
+    for key, said in (("token", server.token), ("auth", server.auth)):
+        if said is not None and server.exposed:
+            entry.wrong(key, server.exposed)
+
+
+def _proxy(entry: Entry) -> Secret | None:
+    """The address may hold credentials, so it is not shown."""
+    said = entry.any("proxy")
+    if isinstance(said, Secret):
+        text: str | None = said.value
+    else:
+        text = entry.text("proxy") or None  # empty is none: `${PROXY:-}` says that it may be missing
+    try:
+        Network(proxy=text)
+    except ConfigurationError as error:
+        entry.wrong("proxy", str(error).replace("proxy is", "expected", 1))
+    return None if text is None else Secret(text)
 
 
 def _target(entry: Entry) -> Any:
@@ -208,16 +255,20 @@ def _headers(entry: Entry) -> dict[str, Secret]:
     return headers
 
 
-def _pins(entry: Entry) -> tuple[str | None, Pins]:
-    """`pins` says whether tools have to be in the lock file, or is a table of digests."""
+def _pins(entry: Entry, allow: Trust) -> tuple[str | None, Pins]:
+    """`pins` says whether tools have to be in the lock file, or is a table of digests, by allowed tools."""
     pins = entry.any("pins")
     if not isinstance(pins, Mapping):
         return entry.choice("pins", ("required", "optional")), Pins(digests={})
     try:
-        return None, pinned(pins)
+        made = pinned(pins)
     except SettingWrong as wrong:
         entry.wrong("pins", str(wrong))
         return None, Pins(digests={})
+    for name in made.digests if allow.is_declared else ():
+        if not allow.allows(name):  # misspelt, it would leave the tool that is meant without a pin
+            entry.wrong(f"pins.{legible(name)}", f"allow does not name it{meant(name, allow.names or ())}")
+    return None, made
 
 
 def _prefix(entry: Entry) -> str | None:

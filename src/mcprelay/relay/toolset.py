@@ -139,6 +139,7 @@ def _joined(
         shadowed=shadowed,
         unreachable={**first.unreachable, **second.unreachable},
         notes=_once(first.notes, second.notes),
+        lock="; ".join(why for why in _once((first.lock,), (second.lock,)) if why),
         heard={**first.heard, **second.heard},
     )
 

@@ -122,7 +122,7 @@ def start(
     except (TypeError, ValueError) as error:
         raise ConfigurationError(f"command {list(command)!r} cannot be started: {error}") from error
     except OSError as error:
-        raise ConnectFailed(_why(command, cwd, error), evidence=Evidence.NOT_SENT) from error
+        raise ConnectFailed(unstarted(command, cwd, error), evidence=Evidence.NOT_SENT) from error
     else:
         theirs = {pipes[0], *pipes[3::2]}
         ours = (pipes[1], pipes[2], pipes[4] if capture_stderr else -1)
@@ -152,7 +152,8 @@ def _launch(
     )
 
 
-def _why(command: Sequence[str], cwd: str | os.PathLike[str] | None, error: OSError) -> str:
+def unstarted(command: Sequence[str], cwd: str | os.PathLike[str] | None, error: OSError) -> str:
+    """Why a command did not start, in words of our own and of the system."""
     name = os.fspath(command[0])
     if cwd is not None and not os.path.isdir(cwd):  # noqa: PTH112 - one question
         return f"cannot start {name!r}: its working directory {os.fspath(cwd)!r} does not exist"
