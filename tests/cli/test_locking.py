@@ -1,5 +1,7 @@
 """`mcprelay lock`, `init`, `login` and `logout`, as a shell starts them."""
 
+import asyncio
+import fcntl
 import json
 import os
 import pty
@@ -12,7 +14,7 @@ from types import SimpleNamespace
 import pytest
 
 import mcprelay
-from mcprelay.cli import locking
+from mcprelay.cli import locking, recording
 from mcprelay.cli.account import address
 from mcprelay.cli.option import Options
 from mcprelay.errors import ConfigurationError
@@ -262,6 +264,146 @@ def test_a_server_without_tools_has_nothing_to_review(place):
     assert checked.returncode == 1
     assert "far: the server has no tools" in checked.stderr
     assert "`mcprelay lock far` reviews it" in checked.stdout
+
+
+BROKEN = """
+[servers.gone]
+command = ["/no/such/program"]
+[servers.broken]
+command = ["PYTHON", "-c", "import sys; sys.exit('bad config: set API_KEY')"]
+"""
+
+
+def with_broken_ones_first(place):
+    broken = BROKEN.replace("PYTHON", sys.executable)
+    (place / "mcprelay.toml").write_text(broken + (place / "mcprelay.toml").read_text())
+
+
+def test_a_server_that_does_not_start_keeps_no_other_from_being_recorded_or_compared(place):
+    with_broken_ones_first(place)
+    recorded = run("lock", "--yes", cwd=place)
+    assert recorded.returncode == 3  # the worst
+    assert "gone: cannot start '/no/such/program': there is no such program" in recorded.stderr
+    assert "broken: " in recorded.stderr
+    assert "bad config: set API_KEY" in recorded.stderr
+    assert set(load(place / "mcprelay.lock").sections) == {"far"}
+    (place / "words.txt").write_text("Other words.")
+    checked = run("lock", "--check", cwd=place)
+    assert checked.returncode == 3
+    assert "far: search is changed" in checked.stdout
+    assert "gone: " in checked.stderr
+    assert "Traceback" not in checked.stderr
+
+
+def test_a_server_that_does_not_start_is_in_the_json_by_name(place):
+    with_broken_ones_first(place)
+    done = run("lock", "--check", "--json", cwd=place)
+    gone, broken, far = json.loads(done.stdout)
+    assert (gone["server"], gone["error"]["kind"], gone["error"]["evidence"]) == ("gone", "ConnectFailed", "not sent")
+    assert (broken["server"], broken["error"]["exit_code"]) == ("broken", 1)
+    assert (far["server"], far["reviewed"]) == ("far", False)
+
+
+def test_a_failure_is_raised_as_it_is_where_that_is_wanted(place):
+    with_broken_ones_first(place)
+    done = subprocess.run(
+        [*COMMAND, "lock", "--check"], cwd=place, env={**ENVIRONMENT, "MCPRELAY_DEBUG": "1"}, capture_output=True,
+        text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert "Traceback" in done.stderr
+
+
+def test_a_pin_in_the_settings_that_is_another_one_is_told_with_what_to_do(place):
+    (place / "words.txt").write_text("Search.")
+    settings = (place / "mcprelay.toml").read_text()
+    (place / "mcprelay.toml").write_text(f'{settings}allow = ["search"]\npins = {{ search = "sha256:{64 * "0"}" }}\n')
+    recorded, checked = run("lock", "--yes", cwd=place), run("lock", "--check", cwd=place)
+    digest = load(place / "mcprelay.lock").section("far").tools["search"].digest
+    for done in (recorded, checked):
+        assert "search is not offered to a model, reviewed or not: pins in the settings has another digest" in (
+            done.stderr
+        )
+        assert digest in done.stderr
+    assert checked.returncode == 1
+    (place / "mcprelay.toml").write_text(f'{settings}allow = ["search"]\npins = {{ search = "{digest}" }}\n')
+    assert run("lock", "--check", cwd=place).returncode == 0
+
+
+def test_a_pin_of_what_is_not_there_fails_the_comparison(place):
+    with (place / "mcprelay.toml").open("a") as file:
+        file.write(f'allow = "*"\npins = {{ serch = "sha256:{64 * "0"}" }}\n')
+    assert run("lock", "--yes", cwd=place).returncode == 0
+    checked = run("lock", "--check", cwd=place)
+    assert checked.returncode == 1
+    assert "serch: pins in the settings names it, and the server has no such tool" in checked.stderr
+
+
+TWICE = """
+import json, sys
+tool = {"name": "search", "description": "One.", "inputSchema": {"type": "object"}}
+for line in sys.stdin:
+    asked = json.loads(line)
+    if asked.get("method") == "initialize":
+        given = {"protocolVersion": asked["params"]["protocolVersion"], "capabilities": {"tools": {}},
+                 "serverInfo": {"name": "far", "version": "1"}}
+    elif asked.get("method") == "tools/list":
+        given = {"tools": [tool, {**tool, "description": "Two."}, {**tool, "name": "other"}]}
+    else:
+        continue
+    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": given}), flush=True)
+"""
+
+
+def test_a_name_that_comes_twice_is_told_and_all_is_recorded(place):
+    (place / "served.py").write_text(TWICE)
+    for how in ("--yes", "--check"):
+        done = run("lock", how, cwd=place)
+        assert "the tool 'search' came twice: the first counts, here and for a model; whoever runs" in done.stderr
+        assert done.returncode == 0
+    tools = load(place / "mcprelay.lock").section("far").tools
+    assert {name: one.description for name, one in tools.items()} == {"search": "One.", "other": "One."}
+    told = json.loads(run("lock", "--check", "--json", cwd=place).stdout)
+    assert told[0]["warnings"] == ["the tool 'search' came twice: the first counts"]
+
+
+async def test_two_that_record_at_the_same_moment_lose_nothing(tmp_path, monkeypatch):
+    path = tmp_path / "mcprelay.lock"
+    held = os.open(tmp_path, os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    begun = asyncio.Event()
+    taken = recording._taken
+
+    def seen(folder):
+        begun.set()
+        return taken(folder)
+
+    monkeypatch.setattr(recording, "_taken", seen)
+    mine = asyncio.create_task(recording.change(path, lambda known: known.reviewed("mine", [], revision=None)))
+    await begun.wait()  # it cannot write now
+    save(path, load(path).reviewed("theirs", [], revision=None))
+    assert not mine.done()
+    os.close(held)
+    await mine
+    assert set(load(path).sections) == {"mine", "theirs"}
+    assert [each.name for each in tmp_path.iterdir()] == ["mcprelay.lock"]
+
+
+async def test_who_keeps_the_lock_file_for_too_long_is_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(recording, "PATIENCE", 0)
+    held = os.open(tmp_path, os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    with pytest.raises(ConfigurationError, match="another process has kept its folder locked for 0 seconds"):
+        await recording.change(tmp_path / "mcprelay.lock", lambda known: known)
+    os.close(held)
+
+
+async def test_a_place_without_locks_is_written_all_the_same(tmp_path, monkeypatch):
+    def none(handle, how):
+        raise OSError(95, "Operation not supported")
+
+    monkeypatch.setattr(fcntl, "flock", none)
+    await recording.change(tmp_path / "lock", lambda known: known.reviewed("a", [], revision=None))
+    assert set(load(tmp_path / "lock").sections) == {"a"}
 
 
 async def test_what_somebody_else_records_meanwhile_stays(place, monkeypatch):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,20 +16,21 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Struct
 
-from mcprelay.cli.exit import Exit
+from mcprelay.cli.exit import Exit, explain
+from mcprelay.cli.recording import change
 from mcprelay.cli.show import say
 from mcprelay.cli.target import open_client
 from mcprelay.cli.terminal import forget_typed, typed
 from mcprelay.client.listing import Listing
-from mcprelay.errors import ConfigurationError, RemoteError
+from mcprelay.errors import ConfigurationError, MCPRelayError, RemoteError
 from mcprelay.relay import config
 from mcprelay.relay.difference import FieldChange, differences
 from mcprelay.relay.errors import DefinitionRefused
-from mcprelay.relay.lock import Section, load, save
+from mcprelay.relay.lock import Section, load
 from mcprelay.relay.pins import Definition, define
 from mcprelay.relay.reading import Readings, Room
 from mcprelay.relay.reveal import legible, reveal
-from mcprelay.relay.selection import require_few
+from mcprelay.relay.selection import NOT_PINNED, by_settings, require_few
 from mcprelay.wire.jsonrpc import METHOD_NOT_FOUND
 
 if TYPE_CHECKING:
@@ -36,8 +38,12 @@ if TYPE_CHECKING:
 
     from mcprelay.cli.option import Options
     from mcprelay.client import Client
+    from mcprelay.relay.lock import Lock
     from mcprelay.relay.settings import ServerSettings
     from mcprelay.types import Tool
+
+
+_REMARKED = ", here and for a model; whoever runs the server can give the other a name of its own"
 
 
 async def lock(names: Sequence[str], options: Options, *, how: str) -> Exit:
@@ -48,7 +54,8 @@ async def lock(names: Sequence[str], options: Options, *, how: str) -> Exit:
         how: `ask` before recording, `yes` to record without, `check` to compare only.
 
     Returns:
-        Whether all of it is recorded, or, for `check`, as it was reviewed: not where a list ended before its end.
+        Whether all of it is recorded, or, for `check`, as it was reviewed: not where a list ended before its end. Where
+        a server gives no list, the others are gone through all the same, and the worst is what counts.
     """
     settings = config.load()
     path = settings.lock or Path(config.LOCK)
@@ -60,40 +67,61 @@ async def lock(names: Sequence[str], options: Options, *, how: str) -> Exit:
         raise ConfigurationError("nobody is there to ask; --check compares, and --yes records without asking")
     if how == "ask" and options.json:
         raise ConfigurationError("--json asks nobody: say --check or --yes beside it")
-    good = True
+    ends: list[Exit] = []
     facts: list[dict[str, Any]] = []
     for server in chosen:
-        offer = await _offered(server, options)
+        try:
+            offer = await _offered(server, options)
+        except MCPRelayError as error:
+            if os.environ.get("MCPRELAY_DEBUG"):
+                raise
+            failure = explain(error)
+            ends.append(failure.code)
+            facts.append({"server": server.name, "error": failure.facts})
+            say(f"{server.name}: {failure.sentence}")
+            continue
         review = _Review(server, before.section(server.name), offer.definitions, offer.revision)
-        if options.json:
-            facts.append({**review.facts(), "complete": offer.whole, "warnings": list(offer.warnings)})
-        else:
+        facts.append({**review.facts(), "complete": offer.whole, "warnings": [*offer.warnings, *offer.remarks]})
+        if not options.json:
             review.show(details=how != "check")
-        for warning in offer.warnings:  # below what may be many definitions, right before somebody agrees to them
-            say(f"{server.name}: the list is not complete, or not clear: {' '.join(warning.split())}")
-        if how == "check":
-            good = review.same and offer.whole and good
-        elif how == "yes" or await _agreed(server.name, len(offer.definitions)):
-            _record(path, server.name, offer)
-            good = not offer.warnings and good
-        else:
-            good = False
-            say(f"nothing of {server.name} is recorded")
+        _warn(server.name, offer)
+        good = review.same and offer.whole if how == "check" else await _recorded(path, server.name, offer, how=how)
+        ends.append(Exit.DONE if good else Exit.REFUSED)
     if options.json:
         print(json.dumps(facts, indent=2))  # in ASCII, so that nothing in it is hidden
-    return Exit.DONE if good else Exit.REFUSED
+    return max(ends)
 
 
-def _record(path: Path, name: str, offer: _Offer) -> None:
+def _warn(name: str, offer: _Offer) -> None:
+    """Say what is wrong with a list, below what may be many definitions, right before somebody agrees to them."""
+    for warning in offer.warnings:
+        say(f"{name}: the list is not complete, or not clear: {' '.join(warning.split())}")
+    for remark in offer.remarks:
+        say(f"{name}: {' '.join(remark.split())}{_REMARKED}")
+
+
+async def _recorded(path: Path, name: str, offer: _Offer, *, how: str) -> bool:
+    """Record an offer if that is wanted. Whether all of it is."""
+    if how == "ask" and not await _agreed(name, len(offer.definitions)):
+        say(f"nothing of {name} is recorded")
+        return False
+    await _record(path, name, offer)
+    return not offer.warnings
+
+
+async def _record(path: Path, name: str, offer: _Offer) -> None:
     """Record what was read. What was reviewed before stays where a list was cut: it may be behind the cut."""
-    known = load(path)  # again: a person takes a while, and somebody else may have recorded another server meanwhile
-    definitions, part = offer.definitions, ""
-    if offer.warnings:
-        read = {each.name for each in definitions}
-        reviewed = known.section(name) or Section()
-        definitions = definitions + [each for each in reviewed.tools.values() if each.name not in read]
-        part = ", of a list that is not complete, or not clear"
-    save(path, known.reviewed(name, definitions, revision=offer.revision))
+
+    def made(known: Lock) -> Lock:
+        definitions = offer.definitions
+        if offer.warnings:
+            read = {each.name for each in definitions}
+            reviewed = known.section(name) or Section()
+            definitions = definitions + [each for each in reviewed.tools.values() if each.name not in read]
+        return known.reviewed(name, definitions, revision=offer.revision)
+
+    await change(path, made)  # of what it says now: a person takes a while, and somebody else may have recorded more
+    part = ", of a list that is not complete, or not clear" if offer.warnings else ""
     say(f"{len(offer.definitions)} definitions of {name} are recorded in {path}{part}")
 
 
@@ -104,13 +132,15 @@ class _Offer(Struct, frozen=True, kw_only=True):
         definitions: Those that can be recorded.
         revision: The protocol revision that they were read in.
         whole: Whether a model can have all that is allowed, as far as this list tells.
-        warnings: What was wrong with the list. Untrusted.
+        warnings: What was wrong with the list, so that something may not be in it. Untrusted.
+        remarks: Which names came more than once, of which the first counts. Untrusted.
     """
 
     definitions: list[Definition]
     revision: str | None
     whole: bool
     warnings: tuple[str, ...]
+    remarks: tuple[str, ...]
 
 
 async def _offered(server: ServerSettings, options: Options) -> _Offer:
@@ -118,7 +148,9 @@ async def _offered(server: ServerSettings, options: Options) -> _Offer:
         found = await _listed(client, server.name)
         revision = client.server.revision
     definitions: list[Definition] = []
-    whole, room = not found.warnings, Room(Readings(), server.limits)
+    remarks = tuple(found.repeated.values())
+    warnings = tuple(each for each in found.warnings if each not in remarks)
+    whole, room = not warnings, Room(Readings(), server.limits)
     for each in found.excluded:
         say(f"{server.name}: {legible(each.name)} is no definition of a tool: {' '.join(each.reason.split())}")
     try:
@@ -135,15 +167,24 @@ async def _offered(server: ServerSettings, options: Options) -> _Offer:
             say(f"{server.name}: {legible(tool.name)} cannot be recorded: {refused}")
             whole = not server.allow.names_it(tool.name) and whole
             continue
+        if server.pins.check(tool.name, definitions[-1].digest) is False:
+            then = by_settings(definitions[-1], server.name)
+            say(f"{server.name}: {legible(tool.name)} is not offered to a model, reviewed or not: {then}")
+            whole = False
         try:
             room.read(definitions[-1])
         except DefinitionRefused as refused:
             say(f"{server.name}: {legible(tool.name)} is not offered to a model, reviewed or not: {refused}")
             whole = not server.allow.names_it(tool.name) and whole
-    for name in server.allow.missing([tool.name for tool in found]):
+    offered = {tool.name for tool in found}
+    missing = server.allow.missing(offered)
+    for name in missing:
         say(f"{server.name}: {legible(name)} is in allow, and the server does not offer it")
         whole = False
-    return _Offer(definitions=definitions, revision=revision, whole=whole, warnings=found.warnings)
+    for name in sorted(server.pins.digests.keys() - offered - set(missing)):
+        say(f"{server.name}: {legible(name)}: {NOT_PINNED}")
+        whole = False
+    return _Offer(definitions=definitions, revision=revision, whole=whole, warnings=warnings, remarks=remarks)
 
 
 async def _listed(client: Client, name: str) -> Listing[Tool]:

@@ -142,6 +142,7 @@ def _served(target: str) -> list[str]:
 
 def _configured(name: str, options: Options) -> tuple[str | list[str], dict[str, Any]]:
     from mcprelay.relay import config
+    from mcprelay.relay.network import network
 
     server = config.load(_FILE).server(name)
     if server.command:
@@ -164,6 +165,7 @@ def _configured(name: str, options: Options) -> tuple[str | list[str], dict[str,
     return server.url or "", {
         "auth": auth,
         "headers": headers or None,
+        **network(server),
         **_bounds(server, options),
     }
 

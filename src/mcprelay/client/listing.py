@@ -8,8 +8,9 @@ opaque: an empty one is a cursor (utilities/pagination).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import aclosing
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
@@ -50,11 +51,13 @@ class Listing(tuple[T, ...], Generic[T]):  # noqa: SLOT001 - a tuple's subclass 
 
     Attributes:
         warnings: What was wrong with the list, one sentence each.
+        repeated: The names that came more than once, of which the first counts, each with its warning.
         excluded: The items that were left out, each with the reason.
         pages: How many pages were read.
     """
 
     warnings: tuple[str, ...] = ()
+    repeated: Mapping[str, str] = MappingProxyType({})
     excluded: tuple[Excluded, ...] = ()
     pages: int = 0
 
@@ -152,6 +155,7 @@ class Walk(Generic[T]):
         self._items: list[T] = []
         self._known: set[Any] = set()
         self._warnings: list[str] = []
+        self._repeated: dict[str, str] = {}
         self._excluded: list[Excluded] = []
         self._pages = 0
         self._met = 0  # items that came, also those that were left out
@@ -267,7 +271,8 @@ class Walk(Generic[T]):
                 continue
             identity = getattr(item, self._kind.identity)
             if identity in self._known:
-                self._warn(f"the {self._kind.noun} {shown(identity)} came twice: the first counts")
+                self._repeated[identity] = f"the {self._kind.noun} {shown(identity)} came twice: the first counts"
+                self._warn(self._repeated[identity])
                 continue
             self._known.add(identity)
             fresh.append(item)
@@ -308,6 +313,7 @@ class Walk(Generic[T]):
     def _listing(self) -> Listing[T]:
         listing = Listing(self._items)
         listing.warnings = tuple(self._warnings)
+        listing.repeated = dict(self._repeated)
         listing.excluded = tuple(self._excluded)
         listing.pages = self._pages
         return listing
