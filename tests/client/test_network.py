@@ -37,6 +37,16 @@ def _certificate(name, key, *, issuer, signer, authority=False):
     builder = builder.not_valid_before(now - dt.timedelta(hours=1))
     builder = builder.not_valid_after(now + dt.timedelta(hours=1))
     builder = builder.add_extension(x509.BasicConstraints(ca=authority, path_length=None), critical=True)
+    signed_by = x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key())  # which newer Pythons insist on
+    builder = builder.add_extension(signed_by, critical=False)
+    subject = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
+    builder = builder.add_extension(subject, critical=False)
+    purposes = dict.fromkeys(
+        ("content_commitment", "key_encipherment", "data_encipherment", "key_agreement", "encipher_only",
+         "decipher_only", "crl_sign"), False
+    )  # fmt: skip
+    usage = x509.KeyUsage(digital_signature=True, key_cert_sign=authority, **purposes)
+    builder = builder.add_extension(usage, critical=True)
     return builder.add_extension(host, critical=False).sign(signer, hashes.SHA256())
 
 
