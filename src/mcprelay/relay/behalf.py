@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from mcprelay.relay import given
 from mcprelay.relay.errors import SettingWrong
-from mcprelay.relay.settings import Secret, ServerSettings, TokenSource
+from mcprelay.relay.settings import Secret, ServerSettings, TokenSource, sendable
 
 Token: TypeAlias = str | Secret | TokenSource
 
@@ -76,6 +76,10 @@ def secret(token: Token) -> Secret | TokenSource:
     if isinstance(token, str):
         if not token:
             raise SettingWrong("the token is empty")
+        if not sendable(token):
+            raise SettingWrong(
+                "the token holds a character that no token has, such as a space: it is given without the word Bearer"
+            )
         return Secret(token)
     if isinstance(token, Secret):
         return token

@@ -159,6 +159,13 @@ class Entry:
         """Bounds, over those that hold already."""
         if isinstance(self._table.get(key), Limits):  # in code they may be one value
             return self.any(key)  # type: ignore[no-any-return]
+        value = self._table.get(key)
+        if value is not None and not isinstance(value, Mapping):
+            self.any(key)
+            kind = _kind(value)
+            right = "a table, or mcprelay.relay.Limits(…)" if kind.startswith("mcprelay.") else "a table"
+            self.wrong(key, f"expected {right}, not {kind}")
+            return before
         inner = self.inner(key)
         found: dict[str, int | None] = {}
         for name in asdict(before):

@@ -60,6 +60,8 @@ _RAISE = {
 _SCOPE = re.compile(r"[!#-\[\]-~]{1,100}")
 """A scope (RFC 6749, 3.3) that is not too long to be read."""
 _MOST_SCOPES = 50
+UNTRUSTED = "the certificate is not trusted"
+"""What begins what TLS says of a certificate."""
 _CHAIN = 8
 """How many causes are looked at."""
 
@@ -139,7 +141,7 @@ def system_reason(error: BaseException) -> str:
     for each in found:  # first: whoever wraps an error of TLS takes over its number, which means something else there
         verified = getattr(each, "verify_message", None)
         if isinstance(each, ssl.SSLCertVerificationError) and verified:
-            return f"the certificate is not trusted: {verified}".rstrip(".")
+            return f"{UNTRUSTED}: {verified}".rstrip(".")
         reason = getattr(each, "reason", None)
         if isinstance(each, ssl.SSLError) and isinstance(reason, str):
             return reason.replace("_", " ").lower()

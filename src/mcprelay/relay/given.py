@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from mcprelay.client.misuse import told_value
@@ -145,10 +145,10 @@ def instance(name: str, value: Any, *kinds: type, like: str) -> None:
         raise SettingWrong(f"{name} is {like}, and no {kind.__module__}.{kind.__qualname__}")
 
 
-def names(name: str, value: Any) -> Collection[str]:
-    """Names in a collection that can be asked whether it holds one.
-
-    Raises:
-        SettingWrong: They are none.
-    """
-    return frozenset(texts(name, value))
+def instances(name: str, value: Any, kind: type, *, like: str) -> tuple[Any, ...]:
+    """Several values of a type; see `instance`."""
+    instance(name, value, Iterable, like=like)
+    found = tuple(value)
+    for one in found:
+        instance(f"each of {name}", one, kind, like=f"of {like}")
+    return found

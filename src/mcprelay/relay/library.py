@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
 from mcprelay.errors import CallFailed, NeedsInput
-from mcprelay.relay import audit
+from mcprelay.relay import audit, given
 from mcprelay.relay.behalf import Behalf
 from mcprelay.relay.budget import Ledger
 from mcprelay.relay.errors import NotTrusted
@@ -37,8 +37,12 @@ class Library:
 
         Raises:
             NotTrusted: `prompts` does not name it; nothing was sent.
+            SettingWrong: There is no such server; or the arguments are no texts, which is all that a prompt takes.
         """
         settings = self._server(server)
+        given.text("prompt: the name", name)
+        for key, value in given.mapping("prompt: arguments", arguments or {}, of="names and texts").items():
+            given.text(f"prompt: the argument {key!r}", value)
         with self._watched("prompt", server, name):
             post = self._trusted(settings, name, "prompts")
             funnel = post.funnel(Ledger())
@@ -56,8 +60,10 @@ class Library:
 
         Raises:
             NotTrusted: `resources` does not name it; nothing was sent.
+            SettingWrong: There is no such server.
         """
         settings = self._server(server)
+        given.text("read: the URI", uri)
         with self._watched("read", server, uri):
             post = self._trusted(settings, uri, "resources")
             funnel = post.funnel(Ledger())

@@ -62,8 +62,13 @@ class Lock(Struct, frozen=True, kw_only=True):
         return self.sections.get(server)
 
     def reviewed(self, server: str, definitions: Iterable[Definition], *, revision: str | None) -> Lock:
-        """A lock with this section in place of the server's old one."""
-        section = Section(tools={one.name: one for one in definitions}, revision=revision)
+        """A lock with this section in place of the server's old one.
+
+        Raises:
+            SettingWrong: One of them is no definition.
+        """
+        found = given.instances("Lock: what was reviewed", definitions, Definition, like="a list of definitions")
+        section = Section(tools={one.name: one for one in found}, revision=revision)
         return Lock(sections={**self.sections, server: section})
 
     def without(self, server: str) -> Lock:

@@ -8,7 +8,6 @@ from time import monotonic
 from mcprelay.relay import given, lock
 from mcprelay.relay.errors import LockUnreadable
 
-
 _ABSENT = 1.0
 """Seconds for which calls do not look again for a file that was never there: not to find it costs a third of a call."""
 

@@ -108,7 +108,9 @@ class Post:
             LockUnreadable: The lock file cannot be read any more.
         """
         station, lock, listed = before
-        return self._station is station and not station.closed and station.recent is listed and self._lock.lately() is lock
+        return (
+            self._station is station and not station.closed and station.recent is listed and self._lock.lately() is lock
+        )
 
     async def still(
         self, offered: Definition, *, pinned: Pinned, before: Standing | None, at: Station | None = None

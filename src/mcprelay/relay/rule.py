@@ -8,7 +8,7 @@ from typing import Any
 from mcprelay.relay import given
 from mcprelay.relay.errors import SettingWrong
 from mcprelay.relay.gate import Ask, Call, Gate, Verdict, allow, called, consult, deny, share
-from mcprelay.relay.policy import UNDECLARED, declared
+from mcprelay.relay.policy import UNDECLARED, Trust, declared
 
 
 def every(*gates: Gate) -> Gate:
@@ -85,7 +85,7 @@ def by_scopes(required: Mapping[str, Any], *, scopes_of: Callable[[Any], Collect
     given.mapping("by_scopes", required, of="servers and the scopes that their calls take")
     if scopes_of is not None:
         given.function("by_scopes: scopes_of", scopes_of, "principal")
-    table = {server: _scopes(entry, server) for server, entry in required.items()}
+    table = {given.text("by_scopes: a server", server): _scopes(entry, server) for server, entry in required.items()}
     read = scopes_of or (lambda principal: getattr(principal, "scopes", None) or ())
 
     def scope_gate(call: Call) -> Verdict:
@@ -111,6 +111,7 @@ def _scopes(entry: Any, server: str) -> dict[str, frozenset[str]]:
     for tool, scopes in tools.items():
         if isinstance(scopes, str) or not isinstance(scopes, Collection):
             raise SettingWrong(f"scopes of {server}/{tool}: expected a list of scopes, not {scopes!r}")
+        given.texts(f"scopes of {server}/{tool}", scopes)
     return {tool: frozenset(scopes) for tool, scopes in tools.items()}
 
 
@@ -126,9 +127,16 @@ def read_only(tools: Mapping[str, Collection[str]], *, otherwise: Verdict) -> Ga
     """
     given.mapping("read_only", tools, of="servers and the names of their tools that only read")
     given.instance("read_only: otherwise", otherwise, Verdict, like='a verdict, such as ask(human) or deny("…")')
-    listed = {server: declared(names) for server, names in tools.items()}
+    listed = {given.text("read_only: a server", server): _read_only(server, names) for server, names in tools.items()}
 
     def read_only_gate(call: Call) -> Verdict:
         return allow() if listed.get(call.server, UNDECLARED).allows(call.tool) else otherwise
 
     return read_only_gate
+
+
+def _read_only(server: str, names: Collection[str]) -> Trust:
+    try:
+        return declared(names)
+    except SettingWrong as wrong:
+        raise SettingWrong(f"read_only: {server}: {wrong}") from None

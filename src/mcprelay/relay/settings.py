@@ -6,6 +6,7 @@ Secrets are held so that no `repr`, message or log shows them. Nothing here read
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -41,6 +42,14 @@ class Secret:
 
     def __hash__(self) -> int:
         return hash((Secret, self.value))
+
+
+_VISIBLE = re.compile(r"[!-~]+")
+
+
+def sendable(token: str) -> bool:
+    """Whether a header can carry a token: visible ASCII, without a space."""
+    return _VISIBLE.fullmatch(token) is not None
 
 
 TokenSource: TypeAlias = Callable[[], str | Awaitable[str]]

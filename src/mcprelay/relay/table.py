@@ -13,16 +13,16 @@ from urllib.parse import urlsplit
 from mcprelay.client.network import Network
 from mcprelay.errors import ConfigurationError
 from mcprelay.ports import Channel
+from mcprelay.relay import given
 from mcprelay.relay.budget import Limits
 from mcprelay.relay.entry import Entry, Problems, meant
 from mcprelay.relay.errors import SettingWrong
 from mcprelay.relay.policy import Pins, Trust, pinned
 from mcprelay.relay.reveal import hidden, legible
-from mcprelay.relay.settings import Secret, ServerSettings, TokenSource, Transport
+from mcprelay.relay.settings import Secret, ServerSettings, TokenSource, Transport, sendable
 
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _PREFIX = re.compile(r"(?:[A-Za-z_][A-Za-z0-9_-]{0,40})?")
-_VISIBLE = re.compile(r"[!-~]+")
 _LONGEST_NAME = 100
 
 
@@ -240,8 +240,13 @@ def _token(entry: Entry) -> Secret | TokenSource | None:
     if token is not None and not isinstance(token, Secret) and not callable(token):
         text = entry.text("token")
         token = Secret(text) if text else None  # empty is none: `${NAME:-}` says that it may be missing
-    if isinstance(token, Secret) and not _VISIBLE.fullmatch(token.value):
+    if isinstance(token, Secret) and not sendable(token.value):
         entry.wrong("token", "holds a character that no token has")
+    if callable(token):
+        try:
+            given.function("it", token)
+        except SettingWrong as wrong:
+            entry.wrong("token", str(wrong))
     return cast("Secret | TokenSource | None", token)
 
 

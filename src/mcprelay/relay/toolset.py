@@ -90,9 +90,10 @@ class ToolSet:
         Raises:
             ConfigurationError, NotTrusted, LockUnreadable: As `GuardedTool.run`.
         """
-        tool = self._tools.get(name)
+        asked: Any = name  # whatever a model, or an SDK, makes of it
+        tool = self._tools.get(asked) if isinstance(asked, str) else None
         if tool is None:
-            audit.record("call", server="", tool=name, verdict="unknown_tool")
+            audit.record("call", server="", tool=str(name), verdict="unknown_tool")
             has = "Call only tools that you were given." if self._tools else "There is no tool at all."
             return Funnel("mcprelay").refusal(f"There is no tool of this name. {has}", code="unknown_tool")
         return await tool.run(arguments)

@@ -12,7 +12,7 @@ from mcprelay.client.failure import ADVICE_FOR
 from mcprelay.errors import AuthorizationRequired, CallFailed, HttpError, told
 from mcprelay.relay.dial import shows_credentials
 from mcprelay.relay.errors import DefinitionRefused, RelayError, ServerUnreachable, Unauthorized
-from mcprelay.relay.failure import chain, scopes_of, system_reason, tell
+from mcprelay.relay.failure import UNTRUSTED, chain, scopes_of, system_reason, tell
 
 if TYPE_CHECKING:
     from typing import TypeVar
@@ -62,6 +62,8 @@ def _more(error: CallFailed, settings: ServerSettings) -> list[str]:
         found.append(unstarted)
     elif why:
         found.append(f"The system says: {why}.")
+    if settings.ca_file is None and why.startswith(UNTRUSTED):
+        found.append("An authority of one's own is trusted by ca_file in its settings.")
     if settings.proxy is not None:
         found.append("It is reached through the proxy of its settings.")
     if error.stderr.strip():
