@@ -28,6 +28,10 @@ timeout = 60
 [limits]
 result_bytes = 65536
 """
+PLAIN = (
+    "would go over plain HTTP to another machine (x.example): use https, or set allow_plaintext = true for the server"
+    " where nobody can listen"
+)
 DIGEST = define({"name": "t"}).digest
 
 
@@ -95,6 +99,40 @@ def test_pins_may_be_digests():
     assert found.pins.check("t", DIGEST) is True
     assert found.unpinned == "withheld"
     assert server('pins = "required"').unpinned == "withheld"
+
+
+def test_how_a_server_is_reached_over_http():
+    config = read(
+        """
+        [servers.s]
+        url = "https://s.example/mcp"
+        proxy = "${PROXY}"
+        trust_env = true
+        ca_file = "certificates/ca.pem"
+        client_cert = "/etc/cert.pem"
+        client_key = "key.pem"
+        allow_plaintext = true
+        [servers.t]
+        url = "https://t.example/mcp"
+        proxy = "${NO_PROXY_HERE:-}"
+        """,
+        PROXY="http://user:SECRET@proxy.example:3128",
+    )
+    one, other = config.servers.values()
+    assert one.proxy == Secret("http://user:SECRET@proxy.example:3128")
+    assert "SECRET" not in repr(config)
+    assert (one.trust_env, one.allow_plaintext) == (True, True)
+    assert (one.ca_file, one.client_cert) == (Path("/etc/app/certificates/ca.pem"), Path("/etc/cert.pem"))
+    assert one.client_key == Path("/etc/app/key.pem")
+    assert (other.proxy, other.ca_file, other.trust_env) == (None, None, False)
+    again = from_mapping({"s": {"url": "https://s.example/mcp", "proxy": one.proxy, "ca_file": Path("ca.pem")}})
+    assert (again.server("s").proxy, again.server("s").ca_file) == (one.proxy, Path("ca.pem"))
+
+
+def test_pins_of_tools_that_are_allowed_are_read():
+    pins = f'pins = {{ a = "sha256:{64 * "0"}" }}'
+    for allow in ('allow = "*"', 'allow = ["a", "b"]', ""):
+        assert set(read(f'[servers.s]\nurl = "https://x"\n{allow}\n{pins}').server("s").pins.digests) == {"a"}
 
 
 def test_where_and_how_long_lists_are_kept():
@@ -221,6 +259,43 @@ command = "npx -y 'a b'"
             "limits.result_bytes: expected a number of at least 1, not False",
         ),
         ('url = "https://x"\nlimits = 2024-01-01', "limits: expected a table, not date"),
+        (
+            'command = ["x"]\nargs = ["y"]',
+            (
+                "args: is not known here: all that a command takes stands in the list of command: "
+                'command = ["npx", "-y", "some-server"]'
+            ),
+        ),
+        (
+            'url = "https://x"\ntype = "http"',
+            (
+                "type: is not known here: a server with a url is spoken to over http; "
+                'what speaks the old transport has transport = "sse"'
+            ),
+        ),
+        (
+            'url = "https://x"\nproxy = "socks5://u:SECRET@p:1"',
+            "proxy: expected the address of an HTTP proxy (http://host:port), and not 'socks5'",
+        ),
+        ('url = "https://x"\nproxy = 3', "proxy: expected a text, not a number"),
+        ('url = "https://x"\ntrust_env = 1', "trust_env: expected true or false, not a number"),
+        ('url = "https://x"\nca_file = ""', "ca_file: is empty; expected the path of a file"),
+        ('url = "https://x"\nclient_key = "k"', "client_key: is the key of a certificate, and client_cert names none"),
+        ('command = ["x"]\nca_file = "a"', "ca_file: only a server with a url is reached by it"),
+        (
+            'url = "http://x.example"\ntoken = "t"',
+            f"token: {PLAIN}",
+        ),
+        (
+            'url = "http://x.example"\nauth = "oauth"',
+            f"auth: {PLAIN}",
+        ),
+        (
+            'url = "https://x"\nallow = ["search"]\npins = { serch = "sha256:' + "0" * 64 + '" }',
+            "pins.serch: allow does not name it; did you mean 'search'?",
+        ),
+        ('url = "http://["\ntoken = "t"', "url: expected an address that begins with https:// or http://"),
+        ('url = "https://x"\nlimits = { tools = inf }', "limits.tools: expected a whole number, not inf"),
     ],
 )
 def test_a_mistake_is_told_with_its_key(table, problem):

@@ -4,9 +4,10 @@ import os
 
 import pytest
 
-from mcprelay.relay import Lock, LockUnreadable
+from mcprelay.relay import Lock, LockUnreadable, lockfile
 from mcprelay.relay.lock import save
 from mcprelay.relay.lockfile import LockFile
+from mcprelay.testing import FakeClock
 
 NAMES = ("a", "b")  # of one length, so that files of either have one size
 
@@ -81,3 +82,49 @@ def test_a_file_that_was_never_there_is_empty_and_one_that_is_gone_is_not(tmp_pa
     path.unlink()
     with pytest.raises(LockUnreadable, match="it was here and is gone"):
         seen.now()
+
+
+def test_a_file_that_was_never_there_is_looked_for_once_a_second_by_calls(tmp_path, monkeypatch):
+    clock = FakeClock()
+    monkeypatch.setattr(lockfile, "monotonic", clock.time)
+    path = tmp_path / "lock"
+    seen = LockFile(path)
+    assert seen.now() is seen.lately()
+    written(path, "a")
+    assert not seen.lately().sections
+    clock.advance(1.0)
+    assert set(seen.lately().sections) == {"a"}
+    path.unlink()
+    with pytest.raises(LockUnreadable):
+        seen.lately()
+    other = LockFile(tmp_path / "other")
+    assert not other.now().sections
+    written(tmp_path / "other", "b")
+    assert set(other.now().sections) == {"b"}  # whoever offers tools looks at once
+
+
+def test_why_no_lock_was_read_is_known(tmp_path):
+    seen = LockFile(tmp_path / "lock")
+    assert not seen.now().sections
+    assert seen.absence == f"there is no {tmp_path / 'lock'}; `mcprelay lock` writes it"
+    written(tmp_path / "lock", "a")
+    assert seen.now().sections
+    assert seen.absence == ""
+    assert LockFile(None).absence == "lock=None"
+    assert LockFile(Lock()).absence == ""
+
+
+def test_a_file_is_the_same_wherever_the_process_goes(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path / "lock", "a")
+    seen = LockFile("lock")
+    (tmp_path / "inside").mkdir()
+    monkeypatch.chdir(tmp_path / "inside")
+    assert set(seen.now().sections) == {"a"}
+
+
+def test_a_process_whose_folder_is_gone_has_no_lock_file(tmp_path, monkeypatch):
+    (tmp_path / "inside").mkdir()
+    monkeypatch.chdir(tmp_path / "inside")
+    (tmp_path / "inside").rmdir()
+    assert not LockFile("lock").now().sections

@@ -1,5 +1,6 @@
 """The boundary as an application meets it: what is sent, what is offered, what a model reads."""
 
+import asyncio
 import copy
 import json
 import logging
@@ -10,7 +11,7 @@ import sys
 import pytest
 
 from mcprelay import Server
-from mcprelay.errors import ConfigurationError
+from mcprelay.errors import ConfigurationError, LocalFault
 from mcprelay.relay import (
     CacheSettings,
     DefinitionChanged,
@@ -159,6 +160,93 @@ async def test_a_difference_of_revisions_is_told_first():
     async with Relay(servers=servers(far=Far(changed)), lock=lock_of(SEARCH, revision="older")) as relay:
         (one,) = (await relay.tools()).report().changed
         assert str(one).startswith("search of the server 'far' was reviewed in revision older, is read in ")
+
+
+async def test_a_lock_file_of_the_working_directory_is_read_unless_something_else_is_said(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    save("mcprelay.lock", lock_of({**SEARCH, "description": "Reviewed."}, ADD))
+    save("other.lock", lock_of(SEARCH, ADD))
+    async with Relay(servers=servers(far=Far())) as relay:
+        report = (await relay.tools()).report()
+        assert [one.tool for one in report.changed] == ["search"]
+        assert (report.unpinned, report.lock) == ((), "")
+        assert "lock:" not in str(report)
+    async with Relay(servers=servers(far=Far()), lock="other.lock") as relay:
+        assert not (await relay.tools()).report().changed
+    async with Relay(servers=servers(far=Far()), lock=None) as relay:
+        report = (await relay.tools()).report()
+        assert report.unpinned == ("far__search", "far__add")
+        assert report.lock == "lock=None"
+        assert "lock: none was read: lock=None" in str(report)
+        assert report.is_clean
+
+
+async def test_where_no_lock_was_read_the_report_says_so(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    async with Relay(servers=servers(far=Far())) as relay, Relay(servers=servers(b=Far()), lock=None) as other:
+        tools, more = await relay.tools(), await other.tools()
+        assert f"lock: none was read: there is no {tmp_path / 'mcprelay.lock'}; `mcprelay lock` writes it" in (
+            str(tools.report())
+        )
+        assert str((tools + more).report()).count("lock: none was read") == 1
+        assert (tools + more).report().lock.endswith("writes it; lock=None")
+        save("mcprelay.lock", lock_of({**SEARCH, "description": "Reviewed."}, ADD))
+        assert (await relay.tools()).report().lock == ""
+
+
+async def test_strict_says_which_tool_of_which_server_changed():
+    async with Relay(servers=servers(far=Far()), lock=lock_of({**SEARCH, "title": "Other"}, ADD)) as relay:
+        with pytest.raises(DefinitionChanged, match="^search of the server 'far' was .*is not the one that was"):
+            await relay.tools(strict=True)
+
+
+ZEROS = f"sha256:{64 * '0'}"
+
+
+async def test_a_pin_in_the_settings_says_itself_what_to_do_about_it():
+    one = {"target": Far(), "allow": ["search"], "pins": {"search": ZEROS}}
+    async with Relay(servers={"far": one}, lock=lock_of(SEARCH)) as relay:
+        (changed,) = (await relay.tools()).report().changed
+    assert changed.actual == define(SEARCH).digest
+    assert "pins in the settings has another digest of it: review it (`mcprelay tools far` shows it), and then set" in (
+        str(changed)
+    )
+    assert changed.actual in str(changed)
+    assert "mcprelay lock" not in str(changed)
+
+
+async def test_a_pin_of_a_tool_that_is_not_there_is_missing():
+    async with Relay(servers={"far": {"target": Far(), "allow": "*", "pins": {"serch": ZEROS}}}) as relay:
+        report = (await relay.tools()).report()
+        assert [(one.server, one.tool) for one in report.missing] == [("far", "serch")]
+        assert "missing: serch of far: pins in the settings names it, and the server has no such tool" in str(report)
+        with pytest.raises(DefinitionRefused, match="serch"):
+            await relay.tools(strict=True)
+
+
+@pytest.mark.parametrize("cache", [60, 0])
+def test_a_relay_in_another_loop_says_that_it_is_the_relay(cache):
+    relay = Relay(servers={"far": {"target": Far(), "allow": "*", "instructions": True, "cache": cache}}, lock=None)
+
+    async def here():
+        tools = await relay.tools("far")
+        assert not (await tools.run("far__search", {})).failed
+        return tools
+
+    async def elsewhere(tools):
+        for question in (lambda: tools.run("far__search", {}), tools["far__search"], lambda: relay.instructions("far")):
+            with pytest.raises(LocalFault, match="the relay is open in another event loop, or in the proc") as fault:
+                await question()
+            assert "client" not in str(fault.value)
+        if not cache:
+            with pytest.raises(LocalFault, match="the relay is open in another event loop"):
+                await relay.tools()
+
+    loop = asyncio.new_event_loop()
+    tools = loop.run_until_complete(here())
+    asyncio.run(elsewhere(tools))
+    loop.run_until_complete(relay.aclose())
+    loop.close()
 
 
 async def test_the_pin_is_checked_again_at_the_call_when_the_server_changes_its_tool():

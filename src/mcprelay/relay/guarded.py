@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, NoReturn, final
 
 from mcprelay.client.outcome import Refused
-from mcprelay.errors import ConfigurationError
+from mcprelay.errors import ConfigurationError, LocalFault
 from mcprelay.relay import audit
 from mcprelay.relay.argument import Unreadable, bound, own, read
 from mcprelay.relay.budget import Ledger
@@ -112,7 +112,8 @@ class GuardedTool:
         Raises:
             ConfigurationError: A setting is wrong, or the relay is closed.
             NotTrusted: The server may not be used.
-            LockUnreadable: The lock file cannot be read any more.
+            LockUnreadable: The lock file cannot be read any more, or is gone.
+            LocalFault: The relay is open in another event loop.
         """
         began = time.monotonic()
         try:
@@ -122,6 +123,8 @@ class GuardedTool:
                 station, final = ready
                 try:  # here and not one level below: each level is gone through again whenever the call waits
                     outcome = await station.call(self.tool, final)
+                except LocalFault:  # the program's own doing: no model can do anything about it
+                    raise
                 except Exception as error:  # noqa: BLE001 - whatever it is, the model gets a sentence and the program its log
                     framed = self._failed(error)
                 else:

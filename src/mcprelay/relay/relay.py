@@ -216,7 +216,8 @@ class Relay(Library):
             Unauthorized: A server does not accept the credentials.
             ServerUnreachable: A server cannot be reached.
             DefinitionRefused: A list, or a tool that was asked for by name, cannot be used.
-            LockUnreadable: The lock file cannot be read.
+            LockUnreadable: The lock file cannot be read, or is gone.
+            LocalFault: The relay is open in another event loop.
         """
         given.flag("strict", strict)
         given.flag("skip_unavailable", skip_unavailable)

@@ -88,7 +88,7 @@ class ToolSet:
         """Call a tool by its public name with what a model gave. A name that is not in the set is a refusal in words.
 
         Raises:
-            ConfigurationError, NotTrusted, LockUnreadable: As `GuardedTool.run`.
+            ConfigurationError, NotTrusted, LockUnreadable, LocalFault: As `GuardedTool.run`.
         """
         asked: Any = name  # whatever a model, or an SDK, makes of it
         tool = self._tools.get(asked) if isinstance(asked, str) else None
