@@ -162,3 +162,18 @@ def test_a_program_that_is_not_in_the_settings_file_may_be_a_command():
 def test_a_command_line_that_does_not_fit_says_where_the_dashes_go(words, told, capsys):
     assert run(words) is Exit.USAGE
     assert told in capsys.readouterr().err
+
+
+def test_a_server_of_the_settings_is_reached_as_they_say(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mcprelay.toml").write_text(
+        '[servers.far]\nurl = "http://far.example/mcp"\ntoken = "t"\nallow_plaintext = true\n'
+        'proxy = "http://proxy.example:3128"\ntrust_env = true\n'
+    )
+    _, options = _meaning("far", Options())
+    assert (options["proxy"], options["trust_env"]) == ("http://proxy.example:3128", True)
+    assert (options["allow_plaintext"], options["ssl"]) == (True, None)
+    open_client("far", Options())
+    (tmp_path / "mcprelay.toml").write_text('[servers.far]\nurl = "https://far.example/mcp"\nca_file = "gone.pem"\n')
+    with pytest.raises(ConfigurationError, match=r"servers\.far\.ca_file: gone\.pem cannot be used"):
+        open_client("far", Options())

@@ -120,7 +120,8 @@ class Relay(Library):
             if name in options:
                 raise SettingWrong(f"{name} is what the file says; give the file {name}, or make a Relay({name}=…)")
         read = config.load(path, env=env)
-        relay = cls(cache=read.cache, **{"lock": read.lock, **options})
+        given_here: dict[str, Any] = {"lock": read.lock, **options}
+        relay = cls(cache=read.cache, **given_here)
         relay.__dict__.update(_config=read if allow is None else read.trusting(allow))
         return relay
 

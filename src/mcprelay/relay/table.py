@@ -79,12 +79,7 @@ def read_server(
         headers=_headers(entry),
         token=token,
         auth=auth,
-        proxy=_proxy(entry),
-        trust_env=entry.flag("trust_env"),
-        ca_file=entry.path("ca_file", folder),
-        client_cert=entry.path("client_cert", folder),
-        client_key=entry.path("client_key", folder),
-        allow_plaintext=entry.flag("allow_plaintext"),
+        **_network(entry, folder),
         timeout=30.0 if timeout is None else timeout,
         cache=entry.number("cache", least=0),
         allow=allow,
@@ -164,6 +159,16 @@ def _check_plaintext(entry: Entry, server: ServerSettings) -> None:
     for key, said in (("token", server.token), ("auth", server.auth)):
         if said is not None and server.exposed:
             entry.wrong(key, server.exposed)
+
+
+def _network(entry: Entry, folder: Path) -> dict[str, Any]:
+    """How a server with a url is reached."""
+    return {
+        "proxy": _proxy(entry),
+        "trust_env": entry.flag("trust_env"),
+        **{key: entry.path(key, folder) for key in ("ca_file", "client_cert", "client_key")},
+        "allow_plaintext": entry.flag("allow_plaintext"),
+    }
 
 
 def _proxy(entry: Entry) -> Secret | None:

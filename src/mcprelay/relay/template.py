@@ -20,6 +20,8 @@ TEMPLATE = """\
 # prefix    = "gh"                               # gh__create_issue instead of github__create_issue
 # headers   = { "X-Team" = "search" }
 # transport = "http"                             # or "sse" for servers that speak the old transport only
+# proxy     = "http://proxy.example:3128"        # or trust_env = true: the proxies that the environment names
+# ca_file   = "ca.pem"                           # authorities to trust; client_cert, client_key: what is shown to it
 
 # A server that is started as a process. No shell takes part; it gets PATH and a few more variables that are safe,
 # those named in `inherit`, and those in `env`.
@@ -32,7 +34,8 @@ TEMPLATE = """\
 # prompts      = ["summary"]                     # prompts and resources have lists of their own
 # resources    = ["file:///srv/data/README.md"]
 # instructions = false                           # whether the server's own instructions may be shown
-# pins         = "required"                      # or "optional": offer tools that are not in the lock file, too
+# pins         = "required"                      # or "optional": offer tools that are not in the lock file, too;
+#                                                # or a table of digests: { read_file = "sha256:…" }
 #
 # [servers.files.limits]
 # result_bytes = 65536
