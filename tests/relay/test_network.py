@@ -141,7 +141,7 @@ def test_a_certificate_that_is_shown_says_who_calls(tmp_path):
 
 
 def test_without_settings_nothing_is_said_to_a_client():
-    assert network(settings()) == {"proxy": None, "ssl": None, "trust_env": False, "allow_plaintext": False}
+    assert network(settings()) == {}
 
 
 # --- credentials that others could read on the way

@@ -21,17 +21,18 @@ _VARIABLES = frozenset(("http_proxy", "https_proxy", "all_proxy", "no_proxy"))
 
 
 def network(settings: ServerSettings) -> dict[str, Any]:
-    """The options of a client for it.
+    """The options of a client for it: those of which something is said.
 
     Raises:
         SettingWrong: A file of certificates is not there, or holds none.
     """
-    return {
+    options = {
         "proxy": None if settings.proxy is None else settings.proxy.value,
         "ssl": _context(settings),
         "trust_env": settings.trust_env,
         "allow_plaintext": settings.allow_plaintext,
     }
+    return {name: value for name, value in options.items() if value}
 
 
 def way(settings: ServerSettings, environment: Mapping[str, str]) -> list[Any]:
