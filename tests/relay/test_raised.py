@@ -135,8 +135,11 @@ def challenged(scope, status=403):
 def test_the_scopes_of_a_step_up_are_named_and_nothing_but_scopes():
     error = raised(Funnel("far").failure(challenged('read:x "EVIL" files\\ \u202e write')), Unauthorized)
     assert error.scopes == ("read:x", "write")
-    assert str(error) == "The credentials of this application do not reach for this."
-    assert error.__notes__ == ["the server says that it takes the scopes: read:x write"]
+    assert str(error) == "the server 'far': The credentials of this application do not reach for this."
+    assert error.__notes__[0] == "the server says that it takes the scopes: read:x write"
+    assert [note.partition(":")[0] for note in error.__notes__[1:]] == [
+        "the client says, perhaps in words of the server"
+    ]
 
 
 @pytest.mark.parametrize("error", [None, challenged(None), AuthorizationRequired("x", status=401)])
@@ -187,6 +190,24 @@ def test_a_chain_of_causes_without_end_is_not_followed():
     first, second = ValueError(), ValueError()
     first.__cause__, second.__cause__ = second, first
     assert system_reason(first) == ""
+
+
+def test_whoever_runs_the_application_is_told_more_than_a_model():
+    refused = ConnectFailed("EVIL\x1b", evidence=Evidence.NOT_SENT, exit_code=None, stderr="EVIL words")
+    refused.__cause__ = ConnectionRefusedError(111, "EVIL")
+    framed = Funnel("far").failure(refused)
+    error = raised(framed, ServerUnreachable)
+    assert str(error) == (
+        "the server 'far': The server cannot be reached. Nothing was sent, so the call can be made again."
+        " The system says: Connection refused."
+    )
+    assert framed.text == "The server cannot be reached. Nothing was sent, so the call can be made again."
+    assert [note.startswith("the client says, perhaps in words of the server: EVIL") for note in error.__notes__] == [
+        True,
+        False,
+    ]
+    assert "\x1b" not in "".join(error.__notes__)
+    assert error.stderr == "EVIL words"
 
 
 async def test_concurrent_calls_raise_each_its_own():

@@ -1,6 +1,7 @@
 """What a failed call raises in a program that asks for it: the error tree from a framed answer.
 
-The sentences hold local words only. What the server said is in `error.framed`, and raw in `error.__cause__`.
+The sentences hold local words only. What the server said is in `error.framed`, made visible in the notes of the error,
+and raw in `error.__cause__`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from mcprelay.relay.errors import (
     ToolFailed,
     Unauthorized,
 )
-from mcprelay.relay.failure import limit_of, scopes_of
+from mcprelay.relay.failure import limit_of, scopes_of, system_reason
+from mcprelay.relay.unreached import noted
 
 if TYPE_CHECKING:
     from mcprelay.relay.frame import Framed
@@ -37,10 +39,13 @@ def _made(framed: Framed, cause: Exception | None) -> RelayError:
     if code == "tool_failed":
         return ToolFailed(f"the server {server!r} answered that the call failed; framed has its words", server=server)
     if code == "authorization":
-        return Unauthorized(framed.local, server=server, scopes=scopes_of(cause))
+        sentence = f"the server {server!r}: {framed.local}"
+        return noted(Unauthorized(sentence, server=server, scopes=scopes_of(cause)), cause)
     if code == "transport":
         stderr = cause.stderr if isinstance(cause, CallFailed) else ""
-        return ServerUnreachable(framed.local, server=server, stderr=stderr)
+        why = "" if cause is None else system_reason(cause)
+        sentence = f"the server {server!r}: {framed.local}{f' The system says: {why}.' if why else ''}"
+        return noted(ServerUnreachable(sentence, server=server, stderr=stderr), cause)
     if isinstance(cause, LimitExceeded):
         allowed = int(cause.allowed)
         actual = allowed + 1 if cause.actual is None else int(cause.actual)
