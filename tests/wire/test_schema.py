@@ -483,7 +483,11 @@ def test_values_of_kinds_of_the_plain_types_are_weighed_like_these():
     class Number(enum.IntEnum):
         ONE = 1
 
-    usual, odd = {"a": ["bc", 1]}, OrderedDict({Word("a"): Words([Word("bc"), Number.ONE])})
+    class Fraction(float):
+        __slots__ = ()
+
+    usual = {"a": ["bc", 1, 0.1]}
+    odd = OrderedDict({Word("a"): Words([Word("bc"), Number.ONE, Fraction(0.1)])})
     assert weigh(odd, depth=("d", 9)) == weigh(usual, depth=("d", 9))
 
 

@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from mcprelay.wire.numeral import DEAREST, WORD, Rarity, price
 from mcprelay.wire.pattern import Loosened, engine, expense, patterns, plainly, runnable
 from mcprelay.wire.reference import Document, Schema, SchemaRefused, require_short
 from mcprelay.wire.violation import Violation, violations
@@ -71,12 +72,14 @@ class Weight(Struct, frozen=True, kw_only=True):
         nodes: Values inside it, itself included.
         chars: Characters of its strings.
         depth: Nesting.
+        rarity: What its numbers take for being compared.
         patterns: Where it is a schema, bytes that its regular expressions take once they have run, about.
     """
 
     nodes: int
     chars: int
     depth: int
+    rarity: Rarity = Rarity()
     patterns: int = 0
 
     @property
@@ -185,9 +188,11 @@ class Validator:
         load = self._load
         if load.steps is not None:
             steps = load.steps * weight.nodes + load.toll.steps(texts=weight.nodes, chars=weight.chars)
+            if load.numerals is not None:
+                steps += load.numerals.at_most(weight.rarity, values=weight.nodes, depth=weight.depth)
             if steps <= most:
                 return steps, weight
-        counted = count(self._document, value, pairs=most // _PER_PAIR, tolls=load.tolls)
+        counted = count(self._document, value, pairs=most // _PER_PAIR, tolls=load.tolls, rarity=weight.rarity)
         if counted is None or counted.steps > most or counted.chain > MAX_CHAIN:
             reason = f"checking the value takes more work than schema_work={most} allows"
             raise SchemaRefused(reason, limit="schema_work")
@@ -198,7 +203,12 @@ def _light(load: Load, limits: SchemaLimits) -> int:
     """Bytes of JSON that cannot hold more work than is allowed, nor nest deeper."""
     if load.steps is None:
         return 0
-    each = load.steps + load.toll.patterns + load.toll.strain // 64 + 1  # as if each byte were a value, and a character
+    # As if each byte were a value and a character, and a number of the kind that takes longest.
+    each = load.steps + load.toll.patterns + load.toll.strain // 64 + 1
+    if (numbers := load.numerals) is not None:
+        if numbers.unique:
+            return 0
+        each += numbers.at_most(Rarity(DEAREST), values=1, depth=limits.value_depth)
     return min(limits.schema_work // each, 2 * limits.value_depth)
 
 
@@ -248,7 +258,7 @@ def weigh(value: Any, *, depth: tuple[str, int], nodes: tuple[str, float] = ("",
             names that are no strings, values of other types.
     """
     level: list[Any] = [value]
-    seen = chars = layers = 0
+    seen = chars = layers = rare = large = 0
     while level:
         layers += 1
         seen += len(level)
@@ -266,12 +276,27 @@ def weigh(value: Any, *, depth: tuple[str, int], nodes: tuple[str, float] = ("",
                 for name in item:
                     chars += len(name) if type(name) is str and name.isascii() else _length(name)
             elif kind is int:
-                if not -_FARTHEST < item < _FARTHEST:
-                    raise SchemaRefused("an integer is larger than numbers are in JSON")
-            elif kind not in _SINGLE:
+                if not -WORD < item < WORD:
+                    large += _price(item)
+            elif kind is float or isinstance(item, float):
+                rare += _price(item)
+            elif kind not in _SINGLE and not isinstance(item, int):
                 chars += _enter(item, below)
         level = below
-    return Weight(nodes=seen, chars=chars, depth=layers)
+    return Weight(nodes=seen, chars=chars, depth=layers, rarity=Rarity(rare + large, large))
+
+
+def _price(number: float) -> int:
+    """What an unusual number takes for being compared.
+
+    Raises:
+        SchemaRefused: It is none that JSON has.
+    """
+    if not -_FARTHEST < number < _FARTHEST:
+        if isinstance(number, float):
+            raise SchemaRefused(f"{number} is no JSON value")
+        raise SchemaRefused("an integer is larger than numbers are in JSON")
+    return price(number)
 
 
 _SINGLE = frozenset([bool, type(None)])
@@ -287,10 +312,7 @@ def _enter(item: Any, below: list[Any]) -> int:
         return sum(map(_length, item))
     if isinstance(item, list):
         below.extend(item)
-    elif isinstance(item, float):
-        if not math.isfinite(item):
-            raise SchemaRefused(f"{item} is no JSON value")
-    elif not isinstance(item, int):
+    else:
         raise SchemaRefused(f"a {type(item).__name__} is no JSON value")
     return 0
 

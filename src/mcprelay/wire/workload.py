@@ -17,6 +17,8 @@ from typing import Any, TypeAlias
 import msgspec
 from msgspec import Struct
 
+from mcprelay.wire import numeral
+from mcprelay.wire.numeral import Numerals, Rarity, numerals
 from mcprelay.wire.pattern import READERS, Toll, charges
 from mcprelay.wire.reference import SAME_PLACE, Document, Node, SchemaRefused, subschemas
 
@@ -31,8 +33,6 @@ _BESIDE = ("allOf", "anyOf", "oneOf")
 """Keywords whose schemas are tried one by one; those that are true or false are no pairs."""
 _CONSTANTS = ("enum", "const")
 """What is compared as a whole, and told as a whole where it is missed."""
-_FRACTION = 200
-"""Steps of a division by a number that is not whole: up to 20 µs, whatever it is."""
 _AGAIN_KEYWORDS = frozenset(("unevaluatedProperties", "unevaluatedItems"))
 
 _EVERY_MEMBER = frozenset(("patternProperties", "unevaluatedProperties"))
@@ -53,12 +53,15 @@ class Load(Struct, frozen=True, kw_only=True):
         steps: Upper bound of the steps for each single value, or None where recursion makes it depend on the value.
         toll: Upper bound of what regular expressions take on each single text, names of members included.
         tolls: The same for each single schema that has any, by identity: on the value itself, and on each name in it.
+        numerals: The numbers that are compared with those of a value, summed over all ways that lead to them; None
+            where there are none, or where the steps depend on the value.
         building: Upper bound of what a compiler unfolds for `unevaluated…` keywords, which follow every reference.
     """
 
     steps: int | None
     toll: Toll
     tolls: Tolls
+    numerals: Numerals | None
     building: int
 
 
@@ -80,7 +83,7 @@ def appraise(document: Document, *, without: frozenset[str] = frozenset()) -> Lo
             other, or a reference cannot be followed.
     """
     if isinstance(document.root, bool):
-        return Load(steps=1, toll=Toll(), tolls={}, building=0)
+        return Load(steps=1, toll=Toll(), tolls={}, numerals=None, building=0)
     graph = _graph(document.root, document)
     within = {key: (node, [lead for lead in leads if lead[0]]) for key, (node, leads) in graph.items()}
     inner_order = _order(within, [node for node, _ in graph.values()])
@@ -90,16 +93,17 @@ def appraise(document: Document, *, without: frozenset[str] = frozenset()) -> Lo
     known = {key: charges(node, without=without) for key, (node, _) in graph.items() if not READERS.isdisjoint(node)}
     order = _order(graph, [document.root])
     if order is None:
-        return Load(steps=None, toll=Toll(), tolls=known, building=building)
-    steps, toll = _paths(order, graph, known)
-    return Load(steps=steps, toll=toll, tolls=known, building=building)
+        return Load(steps=None, toll=Toll(), tolls=known, numerals=None, building=building)
+    steps, toll, numbers = _paths(order, graph, known)
+    return Load(steps=steps, toll=toll, tolls=known, numerals=numbers, building=building)
 
 
-def count(document: Document, value: Any, *, pairs: int, tolls: Tolls) -> Count | None:
+def count(document: Document, value: Any, *, pairs: int, tolls: Tolls, rarity: Rarity) -> Count | None:
     """Count what the schema costs for this value, looking at no more than `pairs` pairs; None if there are more.
 
     Args:
         tolls: What the schema's regular expressions take, as a `Load` knows it.
+        rarity: What the numbers of the value take.
     """
     if isinstance(document.root, bool):
         return Count(steps=1, chain=1)
@@ -113,7 +117,7 @@ def count(document: Document, value: Any, *, pairs: int, tolls: Tolls) -> Count 
         if plan is None:
             plan = plans[id(node)] = _Plan(document, node, tolls.get(id(node)))
         if inner is not None:
-            done[id(node), id(at)] = _sum(plan.own(at), inner, done)
+            done[id(node), id(at)] = _sum(plan.own(at, rarity), inner, done)
         elif (id(node), id(at)) not in done:
             looked += 1 + plan.looks(at)
             if len(done) + len(stack) > pairs or looked > _LOOKS * pairs:
@@ -173,8 +177,9 @@ def _unfolded(order: list[Node], within: _Graph) -> int:
     return min(MOST, total)
 
 
-def _paths(order: list[Node], graph: _Graph, known: Tolls) -> tuple[int, Toll]:
-    """The steps and what patterns take, summed over all ways that lead to each schema."""
+def _paths(order: list[Node], graph: _Graph, known: Tolls) -> tuple[int, Toll, Numerals | None]:
+    """The steps, what patterns take and what numbers do, summed over all ways that lead to each schema."""
+    numbers: Numerals | None = None
     ways = {id(order[0]): (1, 1)}
     steps = patterns = strain = 0
     for node in order:
@@ -182,6 +187,8 @@ def _paths(order: list[Node], graph: _Graph, known: Tolls) -> tuple[int, Toll]:
         if chain > MAX_CHAIN:
             raise SchemaRefused(f"schemas lie more than {MAX_CHAIN} deep inside each other")
         steps = min(MOST, steps + times * weight(node))
+        if not numeral.READERS.isdisjoint(node):
+            numbers = (numbers or Numerals()) + numerals(node) * times
         for toll in known.get(id(node), ()):
             patterns = min(MOST, patterns + times * toll.patterns)
             strain = min(MOST, strain + times * toll.strain)
@@ -189,15 +196,15 @@ def _paths(order: list[Node], graph: _Graph, known: Tolls) -> tuple[int, Toll]:
             before, deepest = ways.get(id(inner), (0, 0))
             more = times * (_again(node) if same else 1)
             ways[id(inner)] = (min(MOST, before + more), max(deepest, chain + 1))
-    return steps, Toll(patterns, strain)
+    return steps, Toll(patterns, strain), numbers
 
 
 def weight(node: Node) -> int:
-    """The steps that a schema's own keywords take: what is long in it is walked, and fractions take their time."""
+    """The steps that a schema's own keywords take, numbers and patterns aside: what is long in it is walked."""
     bulk = sum(len(node[name]) for name in _BULKY if isinstance(node.get(name), list | dict)) // 16
     plain = sum(isinstance(inner, bool) for name in _BESIDE for inner in _listed(node, name))
     constants = sum(len(msgspec.json.encode(node[name])) for name in _CONSTANTS if name in node) // 64
-    return 1 + bulk + plain + constants + (_FRACTION if isinstance(node.get("multipleOf"), float) else 0)
+    return 1 + bulk + plain + constants
 
 
 def _listed(node: Node, keyword: str) -> list[Any]:
@@ -230,6 +237,7 @@ class _Plan:
         "members",
         "named",
         "names",
+        "numerals",
         "same",
         "toll",
         "weight",
@@ -239,6 +247,7 @@ class _Plan:
         inner = [(keyword, name, schema) for keyword, name, schema in subschemas(node) if isinstance(schema, dict)]
         references = [schema for schema in document.references(node) if isinstance(schema, dict)]
         self.weight = weight(node)
+        self.numerals = None if numeral.READERS.isdisjoint(node) else numerals(node)
         self.again = _again(node)
         self.toll = toll
         self.same = [*references, *(schema for keyword, _, schema in inner if keyword in SAME_PLACE)]
@@ -254,14 +263,15 @@ class _Plan:
         ]
         self.elements = [schema for keyword, name, schema in inner if keyword in _EVERY_ELEMENT and name is None]
 
-    def own(self, at: Any) -> int:
-        """The steps that a schema's own keywords take on a value."""
+    def own(self, at: Any, rarity: Rarity) -> int:
+        """The steps that a schema's own keywords take on a value; `rarity` is of all that it lies in."""
+        steps = self.weight if self.numerals is None else self.weight + self.numerals.on(at, rarity)
         if self.toll is None:
-            return self.weight
+            return steps
         own, named = self.toll
         if isinstance(at, str):
-            return self.weight + own.steps(texts=1, chars=len(at))
-        return self.weight + (named.steps(texts=len(at), chars=sum(map(len, at))) if isinstance(at, dict) else 0)
+            return steps + own.steps(texts=1, chars=len(at))
+        return steps + (named.steps(texts=len(at), chars=sum(map(len, at))) if isinstance(at, dict) else 0)
 
     def looks(self, at: Any) -> int:
         """How many members and items are looked at to find the pairs, beside these themselves."""
