@@ -247,7 +247,7 @@ class Calls(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         told = record.audit
         if told["event"] == "call":
-            print(f"  ← {told['server']} {told['tool']}: {told['verdict']}, {told['size']:,} bytes", flush=True)
+            print(f"  ← {told['server']} {told['tool']}: {told['verdict']}, {told.get('size', 0):,} bytes", flush=True)
 
 
 def gate(asked: list[str]):
