@@ -41,6 +41,16 @@ async def test_progress_that_nobody_asked_for_is_counted():
         assert client.discarded == Discarded(unasked=2, unreadable=0)
 
 
+async def test_questions_that_are_too_many_at_once_were_read():
+    forever = asyncio.Event()
+    async with in_session(on_roots=forever.wait, concurrent_requests=1) as (client, channel):
+        for number in range(3):
+            channel.call(f"q{number}", "roots/list", {})
+        refused = [await channel.expect() for _ in range(2)]
+        assert all("concurrent_requests=1" in answer["error"]["message"] for answer in refused)
+        assert client.discarded == NOTHING
+
+
 async def test_an_answer_that_comes_late_is_counted():
     async with in_session() as (client, channel):
         calling = asyncio.ensure_future(client.call_tool("slow"))

@@ -242,7 +242,7 @@ async def test_arguments_may_be_anything_with_fields():
         assert sent == [{"x": 1, "y": 0}, {"a": 1}, {"p": {"x": 1, "y": 0}, "m": {"a": 1}, "none": None}]
 
 
-@pytest.mark.parametrize("key", ["", "a b", "ü", "x" * 256, "new\nline"])
+@pytest.mark.parametrize("key", ["", "a b", "ü", "x" * 256, "new\nline", 0, False, 7])
 async def test_an_idempotency_key_that_is_none_is_refused(key):
     async with connected() as (client, channel):
         with pytest.raises(ConfigurationError, match="idempotency_key"):

@@ -78,7 +78,8 @@ def encode_meta(
     if taken:
         raise ConfigurationError(f"meta: {taken[0]!r} is set by the client itself")
     if idempotency_key is not None:
-        if not _KEY.fullmatch(str(idempotency_key)):
+        key: object = idempotency_key  # whatever a user passed
+        if not isinstance(key, str) or not _KEY.fullmatch(key):
             wrong = told_value(idempotency_key)
             raise ConfigurationError(f"idempotency_key is 1 to 255 visible ASCII characters, and not {wrong}")
         members[IDEMPOTENCY_KEY] = idempotency_key

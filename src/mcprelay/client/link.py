@@ -248,8 +248,8 @@ class Link:
 
     def _refuse(self, event: Rejected) -> None:
         """What is not a message is counted. A request that cannot be taken is answered, where servers send requests."""
-        self.unreadable += 1
-        logger.debug("not a message: %s", event.reason)
+        self.unreadable += not event.busy
+        logger.debug("not taken: %s", event.reason)
         if event.id is not None and self.revision is not None and self.revision.era is Era.HANDSHAKE:
             self._say(event.answer)
 

@@ -111,11 +111,15 @@ class Lost(Struct, frozen=True):
 
 
 class Rejected(Struct, frozen=True):
-    """What came is not a message that can be taken; `answer` is owed for it, under `id` if it is a request with one."""
+    """What came is not a message that can be taken; `answer` is owed for it, under `id` if it is a request with one.
+
+    `busy` says that nothing is wrong with it but that it is one too many.
+    """
 
     reason: str
     answer: bytes
     id: int | str | None = None
+    busy: bool = False
 
 
 class Dropped(Struct, frozen=True):
@@ -206,7 +210,9 @@ class Peer:
             return self._reject(jsonrpc.Malformed(jsonrpc.INVALID_REQUEST, reason, request_id, "request"))
         if len(self.in_flight) >= self.concurrent_requests:
             reason = f"too many requests at once: concurrent_requests={self.concurrent_requests}; try again later"
-            return self._reject(jsonrpc.Malformed(jsonrpc.INTERNAL_ERROR, reason, request_id, "request"))
+            self.rejected += 1
+            busy = jsonrpc.Malformed(jsonrpc.INTERNAL_ERROR, reason, request_id, "request")
+            return Rejected(reason, busy.answer(), request_id, busy=True)
         call = Called(request_id, method, params)
         self.in_flight[request_id] = call
         return call

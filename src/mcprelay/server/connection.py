@@ -208,11 +208,10 @@ class Connection:
 
     def _rejected(self, event: Rejected) -> bytes:
         """The answer to what is no request, or one too many."""
-        events, allowed = self._server.events, self._peer.concurrent_requests
-        busy = len(self._peer.in_flight) >= allowed and f"concurrent_requests={allowed}" in event.reason
-        if busy:
-            events.emit(LimitHit(limit="concurrent_requests", allowed=allowed))
-        events.emit(Refusal(reason="busy" if busy else "malformed"))
+        events = self._server.events
+        if event.busy:
+            events.emit(LimitHit(limit="concurrent_requests", allowed=self._peer.concurrent_requests))
+        events.emit(Refusal(reason="busy" if event.busy else "malformed"))
         return self._as_agreed(event.answer)
 
     def _follow(self) -> None:
