@@ -220,6 +220,11 @@ def test_a_large_event_in_thousands_of_chunks_is_read_whole():
     assert events == [Event(data)]
 
 
+@pytest.mark.parametrize("end", [b"\n", b"\r", b"\r\n"])
+def test_data_of_several_lines_has_a_field_for_each(end):
+    assert frame(b"a" + end + b"b") == b"data: a\ndata: b\n\n"
+
+
 def test_a_frame_is_data_and_a_blank_line():
     assert frame(b'{"a":1}') == b'data: {"a":1}\n\n'
     assert frame(b"x", id="1", event="message", retry=5) == b"event: message\nid: 1\nretry: 5\ndata: x\n\n"

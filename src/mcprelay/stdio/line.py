@@ -53,7 +53,8 @@ class Splitter:
     def feed(self, chunk: bytes) -> list[Line]:
         """The lines that this chunk completes, in order."""
         lines: list[Line]
-        if not self._size and chunk.find(b"\n") == len(chunk) - 1 and b"\r" not in chunk and 1 < len(chunk) <= self._limit:
+        end = len(chunk) - 1
+        if not self._size and 0 < end < self._limit and chunk.find(b"\n") == end and b"\r" not in chunk:
             return [chunk[:-1]]  # one line and nothing else, as most chunks are where one waits for the other
         pieces = chunk.split(b"\n")
         rest = pieces.pop()
