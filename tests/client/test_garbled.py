@@ -86,8 +86,17 @@ async def test_what_nests_too_deep_costs_a_list_one_item_and_a_call_its_answer(w
             assert (caught.value.limit, caught.value.evidence) == ("depth", Evidence.ANSWERED)
 
 
+@pytest.mark.parametrize("wire", ["channel", "body", "stream"])
+async def test_an_answer_that_holds_too_many_values_is_not_read(wire):
+    crowded = b'{"jsonrpc":"2.0","id":%%d,"result":{"resultType":"complete","content":[],"structuredContent":[%b0]}}'
+    async with _answering(wire, crowded % (b"0," * 2_000), response_values=1_000) as client:
+        with pytest.raises(CallLimitExceeded, match="response_values=1000") as caught:
+            await client.call_tool("x", timeout=60)
+        assert (caught.value.limit, caught.value.evidence) == ("response_values", Evidence.ANSWERED)
+
+
 @asynccontextmanager
-async def _answering(wire, answer):
+async def _answering(wire, answer, **options):
     """A client whose next request is answered so."""
 
     async def respond(exchange):
@@ -106,10 +115,10 @@ async def _answering(wire, answer):
         channel.say(answer % message["id"])
 
     if wire != "channel":
-        async with ScriptedHttp(respond) as http, fresh(http.url) as client:
+        async with ScriptedHttp(respond) as http, fresh(http.url, **options) as client:
             yield client
         return
-    async with connected() as (client, channel):
+    async with connected(**options) as (client, channel):
         saying = asyncio.ensure_future(say(channel))
         yield client
         await saying

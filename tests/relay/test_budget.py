@@ -23,7 +23,7 @@ def test_every_limit_of_a_client_is_a_setting_of_its_server():
 
 
 def test_a_clients_limits_are_its_defaults_but_for_those_that_the_relay_sets():
-    own = {"list_items": 1_000}
+    own = {"list_items": 1_000, "response_values": 1_000_000}
     assert Limits().client == {name: getattr(DEFAULTS, name) for name in NAMES} | own
     assert Limits(message_bytes=5).client["list_bytes"] == Limits(message_bytes=5).client["response_bytes"] == 5
 

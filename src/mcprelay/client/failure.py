@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from mcprelay.client.call import Call
+    from mcprelay.client.setting import Settings
     from mcprelay.core.peer import Garbled
     from mcprelay.wire.jsonrpc import ErrorObject
 
@@ -199,10 +200,12 @@ def invalid(call: Call | None, reason: str, excerpt: bytes | str = b"") -> Respo
     return ResponseInvalid(f"{what(call)}: {told(reason)}{advice}", excerpt=text_of(excerpt), **known(call))
 
 
-def garbled(call: Call, event: Garbled, data: bytes, *, depth: int) -> CallFailed:
-    """The answer cannot be read; `depth` is how deep one may nest."""
+def garbled(call: Call, event: Garbled, data: bytes, *, settings: Settings) -> CallFailed:
+    """The answer cannot be read; `settings` say how deep one may nest, and how many values it may hold."""
     if event.deep:
-        return too_long(call, "depth", depth)
+        return too_long(call, "depth", settings.depth)
+    if event.crowded:
+        return too_long(call, "response_values", settings.response_values)
     return invalid(call, f"the answer is malformed: {event.error.message}", data)
 
 

@@ -323,7 +323,7 @@ class Line(Link):
             self._closing = asyncio.ensure_future(self._close())
 
     def _receive(self, data: bytes) -> None:
-        message = jsonrpc.parse(data, depth=self.peer.depth)
+        message = jsonrpc.parse(data, depth=self.peer.depth, values=self.peer.values)
         if type(message) is jsonrpc.Envelope:
             self._take(self.peer.take(message), data)
             return
@@ -349,7 +349,7 @@ class Line(Link):
             call.evidence = Evidence.ANSWERED
             if isinstance(event, Garbled):
                 self.unreadable += 1
-                self._fail(call, failure.garbled(call, event, data, depth=self.peer.depth))
+                self._fail(call, failure.garbled(call, event, data, settings=self.settings))
             else:
                 self._fail(call, failure.remote(call, event.error))
         else:

@@ -74,6 +74,7 @@ class Link:
             ids=unguessable(pending),
             concurrent_requests=self.settings.concurrent_requests,
             depth=self.settings.depth,
+            values=self.settings.response_values,
         )
         self.peer.pending = pending
         self.watch = Watch(self.peer, self.loop, self._expire)

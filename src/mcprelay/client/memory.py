@@ -65,7 +65,13 @@ class Acquaintance:
             return None
         party, settings = self._party, self._party.settings
         offered = [revision.name for revision in party.offered]
-        waits = [settings.probe_timeout, settings.connect_timeout, settings.response_bytes, settings.depth]
+        waits = [
+            settings.probe_timeout,
+            settings.connect_timeout,
+            settings.response_bytes,
+            settings.response_values,
+            settings.depth,
+        ]
         return identity.digest([reach, offered, party.info, party.capabilities(NEWEST), waits])
 
     def recall(self) -> Era | None:

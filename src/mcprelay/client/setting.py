@@ -30,6 +30,8 @@ class Settings(Struct, frozen=True, kw_only=True):
             them; those beyond are dropped. One that leaves in a task of its own, as over HTTP, counts 4096 more.
         connections: How many HTTP connections may be open at once. The HTTP+SSE pair takes 3 at least.
         response_bytes: The longest answer, and the longest event of a stream, in bytes.
+        response_values: How many values an answer may hold. Each takes some hundred bytes once it is read, however few
+            it has on the wire.
         depth: How deep an answer may nest.
         input_rounds: How often one call may be answered with questions.
         input_requests: How many questions one round may hold.
@@ -56,6 +58,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     refusal_bytes: int = 2**20
     connections: int = 1024
     response_bytes: int = 64 * 2**20
+    response_values: int = 4_000_000
     depth: int = DEPTH
     input_rounds: int = 10
     input_requests: int = 64

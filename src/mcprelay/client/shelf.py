@@ -64,7 +64,14 @@ class Shelf:
             return identity.own()
         party = self._party
         offered = [revision.name for revision in party.offered]
-        told = [parts, offered, party.info, party.capabilities(NEWEST), party.settings.depth]
+        told = [
+            parts,
+            offered,
+            party.info,
+            party.capabilities(NEWEST),
+            party.settings.depth,
+            party.settings.response_values,
+        ]
         return identity.digest(told)
 
     def changed(self, notice: str, uri: str | None) -> None:

@@ -81,9 +81,9 @@ class _Ear:
     def hear(self, data: bytes) -> None:
         """Take a message, or a batch of them where the revision has batches."""
         web = self.web
-        message = jsonrpc.parse(data, depth=web.peer.depth)
+        message = jsonrpc.parse(data, depth=web.peer.depth, values=web.peer.values)
         if isinstance(message, jsonrpc.Malformed) and web.peer.batches and jsonrpc.is_batch(data):
-            batch = jsonrpc.parse_batch(data, depth=web.peer.depth)
+            batch = jsonrpc.parse_batch(data, depth=web.peer.depth, values=web.peer.values)
             for part in batch if isinstance(batch, list) else [batch]:
                 self._take(part)
         else:

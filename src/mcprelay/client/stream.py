@@ -97,12 +97,12 @@ class Reading:
 
     def _message(self, data: bytes, status: int = 200) -> Raw | Refusal | None:
         """What a message says about the call: its answer, or nothing; what else it says goes to the link."""
-        depth = self._web.peer.depth
-        message = jsonrpc.parse(data, depth=depth)
+        peer = self._web.peer
+        message = jsonrpc.parse(data, depth=peer.depth, values=peer.values)
         if not isinstance(message, jsonrpc.Malformed):
             return self._take(message, status)
         if self._revision is not None and self._revision.has(Feature.BATCH) and jsonrpc.is_batch(data):
-            batch = jsonrpc.parse_batch(data, depth=depth)
+            batch = jsonrpc.parse_batch(data, depth=peer.depth, values=peer.values)
             if isinstance(batch, list):
                 return self._parts(batch, data, status)
         return self._malformed(message, data)
@@ -150,7 +150,7 @@ class Reading:
         if isinstance(event, Garbled):
             web.unreadable += 1
             self._call.evidence = Evidence.ANSWERED
-            raise failure.garbled(self._call, event, data, depth=web.peer.depth)
+            raise failure.garbled(self._call, event, data, settings=web.settings)
         web.heard(event, self._call)
         return None
 

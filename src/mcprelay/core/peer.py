@@ -91,10 +91,11 @@ class Refused(Struct, frozen=True):
 class Garbled(Refused, frozen=True):
     """A request of ours was answered, but nobody can read it: `error` says why. Else the same as refused.
 
-    `deep` says that it nests deeper than `Peer.depth`.
+    `deep` says that it nests deeper than `Peer.depth`, `crowded` that it holds more than `Peer.values`.
     """
 
     deep: bool = False
+    crowded: bool = False
 
 
 class Expired(Struct, frozen=True):
@@ -139,6 +140,7 @@ class Peer:
         ids: Where the ids of our requests come from. They must not repeat while a request is pending.
         concurrent_requests: How many requests of the peer may be worked on at once.
         depth: How deep a message may nest.
+        values: How many values a message may hold; None for as many as there are.
         batches: Whether a JSON-RPC batch is a message.
     """
 
@@ -154,6 +156,7 @@ class Peer:
         "in_flight",
         "pending",
         "rejected",
+        "values",
     )
 
     def __init__(
@@ -162,11 +165,13 @@ class Peer:
         ids: Iterator[RequestId],
         concurrent_requests: int = CONCURRENT_REQUESTS,
         depth: int = jsonrpc.DEPTH,
+        values: float | None = None,
         batches: bool = False,
     ) -> None:
         self._ids = ids
         self.concurrent_requests = concurrent_requests
         self.depth = depth
+        self.values = values
         self.batches = batches
         self.in_flight: dict[RequestId, Called] = {}
         self.pending: dict[RequestId, Pending] = {}
@@ -180,11 +185,11 @@ class Peer:
 
     def receive(self, data: bytes) -> list[Event]:
         """Take what came, one message or a batch, and say what it means."""
-        message = jsonrpc.parse(data, depth=self.depth)
+        message = jsonrpc.parse(data, depth=self.depth, values=self.values)
         if type(message) is jsonrpc.Envelope:
             return [self.take(message)]
         if self.batches and jsonrpc.is_batch(data):
-            messages = jsonrpc.parse_batch(data, depth=self.depth)
+            messages = jsonrpc.parse_batch(data, depth=self.depth, values=self.values)
             return list(map(self.take, messages)) if isinstance(messages, list) else [self.take(messages)]
         return [self.take(message)]
 
@@ -250,7 +255,8 @@ class Peer:
                 return self._answered(page)
             pending = self.pending.pop(message.id)
             pending.evidence = Evidence.ANSWERED
-            return Garbled(pending, jsonrpc.ErrorObject(message.code, message.reason), deep=bool(message.deep))
+            error = jsonrpc.ErrorObject(message.code, message.reason)
+            return Garbled(pending, error, deep=bool(message.deep), crowded=message.crowded)
         if message.id in self.in_flight:  # an error under this id would be taken for the answer to the other request
             return Rejected(message.reason, jsonrpc.refusal(None, message.code, message.reason))
         return Rejected(message.reason, message.answer(), None if message.role == "response" else message.id)

@@ -39,6 +39,7 @@ class Limits(Struct, frozen=True, kw_only=True):
         calls: Calls to one server at once; more wait for their turn.
         message_bytes: One message of the server on the wire, and all pages of a list; what is longer is refused while
             it comes.
+        message_values: How many values a message may hold. Each takes some hundred bytes once it is read.
         message_depth: How deep a message may nest. In a list, a definition that does costs itself alone.
         list_pages: Pages of a list.
         list_restarts: How often a list is begun again because it changed while it was read.
@@ -75,6 +76,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     tools_bytes: int = 128 * MIB
     calls: int = 32
     message_bytes: int = 64 * MIB
+    message_values: int = 1_000_000
     message_depth: int = DEPTH
     list_pages: int = CLIENT.list_pages
     list_restarts: int = CLIENT.list_restarts
@@ -120,6 +122,7 @@ class Limits(Struct, frozen=True, kw_only=True):
 
 NAMES = {
     "response_bytes": "message_bytes",
+    "response_values": "message_values",
     "depth": "message_depth",
     "list_bytes": "message_bytes",
     "list_items": "tools",

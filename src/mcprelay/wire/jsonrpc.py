@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
+from mcprelay.wire.bulk import is_crowded
 from mcprelay.wire.salvage import Role, salvage
 
 if TYPE_CHECKING:
@@ -71,7 +72,8 @@ class Envelope(Struct, frozen=True):
 class Malformed(Struct, frozen=True):
     """What is not a message: the error that answers it, the id where one could be read, and what it seems to be.
 
-    `deep` is the whole text where all that is known to be wrong with it is that it nests too deep.
+    `deep` is the whole text where all that is known to be wrong with it is that it nests too deep; `crowded` says that
+    it holds too many values.
     """
 
     code: int
@@ -79,6 +81,7 @@ class Malformed(Struct, frozen=True):
     id: int | str | None = None
     role: Role | None = None
     deep: bytes = b""
+    crowded: bool = False
 
     def answer(self) -> bytes:
         """The error response, under the id that could be read (basic, "Error Responses"), else without one.
@@ -104,9 +107,12 @@ BRACKETS = re.compile(rb'(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+"?)*+([\[\]{}]*+)', 
 """The next brackets outside of strings. It never gives back and fits everywhere, so time and memory stay small."""
 
 
-def parse(data: bytes | Raw, *, depth: int = DEPTH) -> Message:
-    """Read one message; `depth` bounds its nesting."""
+def parse(data: bytes | Raw, *, depth: int = DEPTH, values: float | None = None) -> Message:
+    """Read one message; `depth` bounds its nesting, and `values` how many values it may hold."""
     text = data if type(data) is bytes else bytes(data)
+    if values is not None and len(text) > values and is_crowded(text, values):
+        found = _unparsed(text, f"the message holds more than {values:g} values")
+        return msgspec.structs.replace(found, crowded=True)
     if text.count(b"{") + text.count(b"[") > depth and too_deep(text, depth):
         return msgspec.structs.replace(_unparsed(text, f"the message nests deeper than depth={depth}"), deep=text)
     try:
@@ -129,19 +135,21 @@ def parse(data: bytes | Raw, *, depth: int = DEPTH) -> Message:
     return message
 
 
-def parse_batch(data: bytes | Raw, *, depth: int = DEPTH) -> list[Message] | Malformed:
+def parse_batch(data: bytes | Raw, *, depth: int = DEPTH, values: float | None = None) -> list[Message] | Malformed:
     """Read a batch: its messages in order, each well-formed or not. An empty batch is malformed (JSON-RPC 2.0, 6).
 
     `depth` bounds the nesting of each message, and one that nests deeper costs the others nothing, as far as it can be
-    told where it ends.
+    told where it ends. `values` bounds all of it.
     """
+    if values is not None and is_crowded(bytes(data), values):
+        return Malformed(PARSE_ERROR, f"the batch holds more than {values:g} values", crowded=True)
     try:
         items = _decode_items(data)
     except RecursionError:
         return Malformed(PARSE_ERROR, f"the batch nests much deeper than depth={depth}")
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         return Malformed(PARSE_ERROR, f"not JSON: {error}")
-    return [parse(item, depth=depth) for item in items] or Malformed(
+    return [parse(item, depth=depth, values=values) for item in items] or Malformed(
         INVALID_REQUEST, "a batch holds at least one message"
     )
 
