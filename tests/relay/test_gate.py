@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from mcprelay.relay import Relay
+from mcprelay.relay import Relay, errand
 from mcprelay.relay.errors import CallDenied, SettingWrong
 from mcprelay.relay.gate import (
     Call,
@@ -20,7 +20,7 @@ from mcprelay.relay.gate import (
 from mcprelay.relay.names import public_name
 from mcprelay.relay.rule import by_scopes, either, every, from_callable, read_only
 from mcprelay.testing import FakeClock
-from tests.relay.far import Far, servers
+from tests.relay.far import Far, servers, settle
 
 
 def call(tool="create_issue", *, server="github", principal=None, **arguments):
@@ -519,6 +519,75 @@ async def test_a_time_that_a_program_sets_is_over_though_a_gate_takes_no_notice(
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0):
             await admit(stubborn, call())
+
+
+async def somebody_elses(_):
+    other = asyncio.ensure_future(asyncio.Event().wait())
+    other.cancel()
+    return await other
+
+
+async def its_own(_):
+    asyncio.current_task().cancel()
+    return True
+
+
+def at_once(_):
+    raise asyncio.CancelledError
+
+
+@pytest.mark.parametrize("cancelled", [somebody_elses, its_own, at_once])
+@pytest.mark.parametrize("combined", [lambda gate: gate, every, either])
+async def test_a_gate_that_was_cancelled_while_nobody_gave_up_the_call_denies(combined, cancelled):
+    with pytest.raises(CallDenied) as denied:
+        await admit(combined(cancelled), call())
+    assert denied.value.reason == "the check of this application failed"
+    assert "cancelled, by somebody else" in str(denied.value.__cause__)
+    with pytest.raises(CallDenied) as denied:
+        await admit(lambda call: ask(cancelled), call())
+    assert denied.value.reason == "the question about it could not be asked"
+    assert isinstance(denied.value.__cause__.__cause__, asyncio.CancelledError)
+    assert not asyncio.current_task().cancelling()
+
+
+async def test_a_gate_that_hears_of_the_end_of_the_call_beside_it_is_cancelled_with_it():
+    def ending(call):
+        asyncio.current_task().cancel()
+        raise asyncio.CancelledError
+
+    task = asyncio.ensure_future(admit(ending, call()))
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+@pytest.mark.parametrize("combined", [lambda gate: gate, every, lambda gate: lambda call: ask(gate, patience=0)])
+async def test_a_call_ends_though_its_gate_never_does(combined, caplog):
+    release, waits = asyncio.Event(), asyncio.Event()
+
+    async def deaf(_):
+        while not release.is_set():
+            waits.set()
+            with contextlib.suppress(asyncio.CancelledError):
+                await release.wait()
+        return True
+
+    with pytest.raises(CallDenied, match="within"):
+        await admit(combined(deaf), call(), timeout=0)
+    assert "takes no notice of being cancelled: its task is left behind, as 1 in all" in caplog.text
+    waits.clear()
+    task = asyncio.ensure_future(admit(combined(deaf), call(), timeout=math.inf) if combined is every else late(deaf))
+    await waits.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert "as 2 in all" in caplog.text
+    release.set()
+    await settle()
+    assert not errand._ending
+
+
+async def late(gate):
+    await admit(lambda call: ask(gate), call())
 
 
 async def test_a_time_that_ran_out_inside_of_a_gate_is_a_failure_of_its_own():

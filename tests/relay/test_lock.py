@@ -192,6 +192,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path):
     [
         ("format = 2", "has format 2; this version of mcprelay reads format 1"),
         ("format = true", "has format True"),
+        ("format = 1.0", "has format 1.0"),
         ("", "says no format"),
         ("format = 1\nother = 1", "stand at the top"),
         ("format = 1\nservers = 5", "stand at the top"),

@@ -128,3 +128,12 @@ def test_a_process_whose_folder_is_gone_has_no_lock_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path / "inside")
     (tmp_path / "inside").rmdir()
     assert not LockFile("lock").now().sections
+
+
+def test_a_pipe_in_the_place_of_the_file_is_told_at_once_and_nothing_waits_for_it(tmp_path):
+    path = tmp_path / "lock"
+    os.mkfifo(path)
+    with pytest.raises(LockUnreadable, match="it is no regular file"):
+        LockFile(path).now()
+    with pytest.raises(LockUnreadable, match="it is no regular file"):
+        LockFile(os.devnull).now()

@@ -11,6 +11,7 @@ The module knows nothing of servers, connections or SDKs.
 from __future__ import annotations
 
 import logging
+from asyncio import CancelledError
 from collections.abc import Callable, Iterable, Sequence
 from math import inf
 from typing import Any, Literal, TypeAlias
@@ -19,6 +20,7 @@ from msgspec import UNSET, Struct
 
 from mcprelay.relay.budget import Ledger, Limits
 from mcprelay.relay.clean import clean, measured
+from mcprelay.relay.errand import WaitCancelled
 from mcprelay.relay.errors import ResultTooLarge
 from mcprelay.relay.failure import tell
 from mcprelay.relay.gather import Gathered, fits, gather, size
@@ -359,8 +361,9 @@ def _trusted(look: Callable[..., Any], *seen: Any, gives: Callable[[Any], bool],
     name = getattr(look, "__qualname__", type(look).__qualname__)
     try:
         found = look(*seen)
-    except Exception as error:  # noqa: BLE001 - whatever it is, the text stays here
-        said, cause = f"{name} raised {type(error).__name__}", error
+    except (Exception, CancelledError) as error:  # noqa: BLE001 - whatever it is, the text stays here
+        cause = error if isinstance(error, Exception) else WaitCancelled()  # nobody cancels what does not wait
+        said = f"{name} raised {type(error).__name__}"
         withheld = "%s; the text that it was to look at is withheld\n%s"
         log.error(withheld, said, traced(error))  # noqa: TRY400 - the exception's own words could hold the text
     else:

@@ -19,8 +19,10 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from mcprelay.client.deadline import is_cancelled
 from mcprelay.relay import given
 from mcprelay.relay.argument import own
+from mcprelay.relay.errand import Late, WaitCancelled, awaited, settled
 from mcprelay.relay.errors import CallDenied
 from mcprelay.relay.reveal import legible, reveal
 from mcprelay.relay.trace import traced
@@ -181,38 +183,56 @@ async def consult(gate: Gate, call: Call, *, timeout: float | None = None) -> Ve
         timeout: Seconds. None is for the gates inside of one that is bounded itself.
     """
     name = called(gate)
-    waiting = asyncio.timeout(timeout)
     try:
         answer = gate(_copy(call))
         if inspect.isawaitable(answer):
-            answer = await _in_time(answer, waiting, timeout)
-    except Exception as error:  # noqa: BLE001 - whatever it is, the call is not made
-        if waiting.expired():
-            return _late(name, timeout)
+            answer = await (_inside(answer) if timeout is None else _in_time(answer, timeout, name))
+        verdict = _verdict(answer, name)
+    except Late:
+        return _late(name, timeout)
+    except (Exception, asyncio.CancelledError) as caught:  # noqa: BLE001 - whatever it is, the call is not made
+        error = _foreign(caught)
         log.warning("the gate %s raised %s; the call is denied\n%s", name, type(error).__name__, traced(error))
         return Verdict(reason="the check of this application failed", gate=name, cause=error)
-    verdict = _late(name, timeout) if waiting.expired() else _verdict(answer, name)  # some gates take no notice
     return verdict if verdict.gate else replace(verdict, gate=name)
 
 
-async def _in_time(answer: Awaitable[Any], waiting: asyncio.Timeout, timeout: float | None) -> Any:
-    """An answer within its time, which those who are asked for it may know.
-
-    Where somebody else ends all of it, as the time of the outer gate does, it ends, whatever the answer makes of that:
-    it is told once only, and what would be asked next would have no end.
-    """
-    task: asyncio.Task[Any] = asyncio.current_task()  # type: ignore[assignment]  # there is no timeout without one
-    before = task.cancelling()
+async def _in_time(answer: Awaitable[Any], timeout: float, name: str) -> Any:
+    """An answer within its time, which those who are asked for it may know."""
     known = _TIME.get()
-    if timeout is not None:
-        _TIME.set(_Time(asyncio.get_running_loop().time() + timeout, timeout if known is None else known.whole))
+    _TIME.set(_Time(asyncio.get_running_loop().time() + timeout, timeout if known is None else known.whole))
     try:
-        async with waiting:
-            return await answer
+        return await awaited(answer, seconds=timeout, who=f"the gate {name}")
     finally:
         _TIME.set(known)
-        if task.cancelling() > before:
+
+
+async def _inside(answer: Awaitable[Any]) -> Any:
+    """An answer inside of a gate that is bounded itself.
+
+    Where that one is ended, this ends, whatever the answer makes of it: it is told once only, and what would be asked
+    next would have no end.
+    """
+    try:
+        return await answer
+    finally:
+        if is_cancelled():
             raise asyncio.CancelledError
+
+
+def _foreign(error: BaseException) -> Exception:
+    """What a function of the application raised. The end of the call goes through; that of something else does not.
+
+    Raises:
+        asyncio.CancelledError: The call itself is given up.
+    """
+    if isinstance(error, Exception):
+        return error
+    if is_cancelled():
+        raise error
+    made = WaitCancelled()
+    made.__cause__ = error
+    return made
 
 
 def _late(name: str, timeout: float | None) -> Verdict:
@@ -227,10 +247,6 @@ def _late(name: str, timeout: float | None) -> Verdict:
 def _copy(call: Call) -> Call:
     """A call whose arguments nobody else has."""
     return replace(call, arguments=own(call.arguments))
-
-
-async def _settled(answer: Any) -> Any:
-    return await answer if inspect.isawaitable(answer) else answer
 
 
 def _verdict(answer: Any, name: str) -> Verdict:
@@ -254,16 +270,16 @@ def _wrong(who: str, answer: Any, right: str) -> TypeError:
 async def _asked(each: Ask, call: Call) -> Verdict:
     """Ask one person. Who does not agree denies."""
     nobody = f"nobody agreed to it within {each.patience:g} seconds"
-    waiting = asyncio.timeout(each.patience)
     try:
         question = Question(call=_copy(call), why=each.why, text=_words(call, each.why))
-        answer = await _in_time(_settled(each.human(question)), waiting, None)
-    except TimeoutError:
+        answer = await settled(each.human(question), seconds=each.patience, who="asking about a call")
+    except Late:
         return deny(nobody)
-    except Exception as error:  # noqa: BLE001 - whatever it is, nobody agreed
+    except (Exception, asyncio.CancelledError) as caught:  # noqa: BLE001 - whatever it is, nobody agreed
+        error = _foreign(caught)
         log.warning("asking about a call raised %s; the call is denied\n%s", type(error).__name__, traced(error))
         return Verdict(reason="the question about it could not be asked", cause=error)
-    return deny(nobody) if waiting.expired() else _said(answer)  # there is who takes no notice of the end
+    return _said(answer)
 
 
 def _said(answer: Any) -> Verdict:

@@ -14,6 +14,7 @@ import json
 import os
 import re
 import secrets
+import stat
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -96,12 +97,20 @@ def read(path: str | os.PathLike[str]) -> Lock:
         LockUnreadable: As for `load`.
     """
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        with open(path, encoding="utf-8", opener=_opened) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise LockUnreadable(f"{path}: cannot be read: it is no regular file")
+            text = file.read()
     except FileNotFoundError:
         raise
     except (OSError, UnicodeDecodeError) as error:
         raise LockUnreadable(f"{path}: cannot be read: {type(error).__name__}") from error
     return parse(text, source=str(path))
+
+
+def _opened(path: str, flags: int) -> int:
+    """Open a file without waiting for whoever writes into it, where it is a pipe."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def save(path: str | os.PathLike[str], lock: Lock) -> None:
@@ -215,7 +224,7 @@ def parse(text: str, *, source: str = "mcprelay.lock") -> Lock:
     except (ValueError, RecursionError) as error:  # also a number that has too many digits
         raise _unparsed(text, source, error) from None
     found = tree.pop("format", None)
-    if found != FORMAT or isinstance(found, bool):
+    if type(found) is not int or found != FORMAT:
         says = "says no format" if found is None else f"has format {legible(repr(found))}"
         raise LockUnreadable(f"{source}: {says}; this version of mcprelay reads format {FORMAT}", line=1)
     servers = tree.pop("servers", {})
