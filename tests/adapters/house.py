@@ -8,7 +8,7 @@ from mcprelay.relay import Limits, Lock, Relay, deny
 from mcprelay.relay.pins import define
 from mcprelay.types import Audio, EmbeddedResource, Image, ResourceContents, ResourceLink, Text, ToolResult
 
-PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(64))
+PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x10\x00\x00\x00\x10" + bytes(range(64))
 PDF = b"%PDF-1.7\n" + bytes(range(64))
 WAV = b"RIFF\x24\x00\x00\x00WAVEfmt " + bytes(range(64))
 

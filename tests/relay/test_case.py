@@ -97,7 +97,9 @@ async def test_b4_a_megabyte_is_refused_whole_and_the_program_still_has_it():
 
 
 async def test_b4_a_picture_is_nowhere_in_text_for_a_model():
-    picture = b"\x89PNG\r\n\x1a\n" + random.Random(4).randbytes(30_000)
+    picture = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x10\x00\x00\x00\x10" + random.Random(4).randbytes(
+        30_000
+    )
     written = b64encode(picture).decode()
     content = [{"type": "image", "data": written, "mimeType": "image/png"}]
     answer = complete(content=content, structuredContent={"image": written, "width": 3})

@@ -43,7 +43,7 @@ from mcprelay.types import (
     Unknown,
 )
 
-PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 2
+PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x10\x00\x00\x00\x10" + bytes(range(256)) * 2
 FRAME = re.compile(
     r'(?P<local>.*?)<untrusted-data source="(?P<source>[^"<>]*)" kind="(?P<kind>[^"<>]*)" id="(?P<nonce>[0-9a-f]{32})">'
     "\n" + re.escape(PREAMBLE) + r'\n\n(?P<text>.*)\n\n</untrusted-data id="(?P=nonce)">',
@@ -650,13 +650,3 @@ def test_a_limit_left_open_is_no_limit():
         Ledger().spend("s", size=5, tokens=None, limits=Limits(run_bytes=4))
     assert (caught.value.limit, caught.value.allowed, caught.value.actual) == ("run_bytes", 4, 5)
     Ledger().spend("s", size=10**9, tokens=None, limits=Limits())
-
-
-def test_looking_for_many_pictures_in_much_text_is_refused_and_not_begun():
-    pictures = [Image(PNG + bytes([number]) * 40, "image/png") for number in range(200)]
-    huge = result("ab+/" * 5_000_000, *pictures)
-    framed = Funnel("s").result(huge)
-    assert framed.withheld == "too_large"
-    many = Funnel("s", limits=Limits(result_bytes=100_000_000)).result(huge)
-    assert many.withheld == "too_large"
-    assert Funnel("s").result(result("ab+/" * 100, *pictures)).withheld is None

@@ -29,6 +29,7 @@ class Limits(Struct, frozen=True, kw_only=True):
         media_bytes: One picture, sound or file, decoded.
         media_pixels: One picture, unpacked, as its head says.
         result_media_bytes: All of them in one result.
+        media_steps: Looks that it may take to find media that the text of one result repeats.
         server_bytes: Text, and media as they are decoded, of one server within one run.
         server_tokens: Its text in tokens.
         run_bytes: Text and media of all servers within one run.
@@ -69,6 +70,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     result_media_bytes: int = 20 * MIB
     server_bytes: int | None = None
     server_tokens: int | None = None
+    media_steps: int = 1_000_000
     run_bytes: int | None = None
     run_tokens: int | None = None
     definition_bytes: int = 262_144

@@ -6,7 +6,6 @@ filtered and framed by `frame`, all of it at once.
 
 from __future__ import annotations
 
-from base64 import b64encode
 from collections.abc import Iterable
 from typing import Any
 
@@ -17,6 +16,7 @@ from mcprelay.relay.budget import Limits
 from mcprelay.relay.errors import ResultTooLarge
 from mcprelay.relay.media import Media, admitted, plain_type
 from mcprelay.relay.picture import pixels
+from mcprelay.relay.repeat import Repeats
 from mcprelay.types import Audio, EmbeddedResource, Image, ResourceContents, ResourceLink, Text, Unknown
 
 _CHUNK = 1 << 16
@@ -24,9 +24,6 @@ _WIDEST = 4
 """Bytes that a character has at most in UTF-8."""
 _LONGEST_NAME = 500
 """Characters of a name, an address or a description inside a note."""
-_SHORTEST_NEEDLE = 32
-_SEARCHED = 1 << 30
-"""Characters times needles that are searched at most: about a tenth of a second."""
 
 
 class Gathered(Struct):
@@ -51,13 +48,11 @@ def gather(content: Iterable[Any], structured: Any, *, limits: Limits) -> Gather
             gathered.texts.append(block.text)
         else:
             _take(block, gathered, limits)
-    needles = _needles(gathered.media) if gathered.media else []
-    if needles:
-        _elide(gathered, needles, limits)
+    repeats = _elided(gathered, limits) if gathered.media else None
     texts = gathered.texts
     if len(texts) != 1 or len(texts[0]) * _WIDEST > limits.result_bytes:
         fits(texts, limits.result_bytes)
-    if structured is not UNSET and structured not in texts and _structured(structured, gathered, needles, limits):
+    if structured is not UNSET and structured not in texts and _structured(structured, gathered, repeats, limits):
         fits(texts, limits.result_bytes)
     return gathered
 
@@ -118,6 +113,9 @@ def _medium(data: bytes, mime_type: str | None, gathered: Gathered, limits: Limi
         gathered.texts.append(f"[left out: {found}; {len(data):,} bytes]")
         return
     area = pixels(data, found.mime_type)
+    if area is None:
+        gathered.texts.append(f"[left out: {found.mime_type} whose size cannot be told; {len(data):,} bytes]")
+        return
     if area > limits.media_pixels:
         raise ResultTooLarge("media_pixels", allowed=limits.media_pixels, actual=area)
     gathered.media.append(found)
@@ -142,21 +140,35 @@ def _short(text: str) -> str:
     return " ".join(text[:_LONGEST_NAME].split()) + ("…" if len(text) > _LONGEST_NAME else "")
 
 
+def _elided(gathered: Gathered, limits: Limits) -> Repeats:
+    """Take what repeats a medium out of the texts.
+
+    Raises:
+        ResultTooLarge: There is more text than may be searched.
+    """
+    repeats = Repeats(gathered.media, steps=limits.media_steps)
+    counted = sum(map(len, gathered.texts))
+    if counted > limits.result_bytes + repeats.room:
+        raise ResultTooLarge("result_bytes", allowed=limits.result_bytes, actual=counted)
+    gathered.texts = repeats.without(gathered.texts)
+    return repeats
+
+
 # --- structured content -----------------------------------------------------------------------------------------------
 
 
-def _structured(value: Any, gathered: Gathered, needles: list[tuple[str, str]], limits: Limits) -> bool:
+def _structured(value: Any, gathered: Gathered, repeats: Repeats | None, limits: Limits) -> bool:
     """Take structured content, unless a text says the same already: whether it was taken."""
     if _only(value) in gathered.texts:
         return False  # told at once, because it is what most servers send
-    bound = _searchable(needles, limits)
+    bound = limits.result_bytes + (0 if repeats is None else repeats.room)
     counted = _at_least(value, bound)
     if counted > bound:
         raise ResultTooLarge("result_bytes", allowed=limits.result_bytes, actual=counted)
-    if needles:
-        value = _without(value, needles)
+    if repeats is not None:
+        value = repeats.without(value)
     text = msgspec.json.encode(value).decode()
-    if any(_says(said, value, text) for said in gathered.texts):
+    if _is_said(gathered.texts, value, text):
         return False
     gathered.texts.append(text)
     return True
@@ -192,20 +204,26 @@ def _at_least(value: Any, bound: int) -> int:
     return counted
 
 
-def _says(said: str, value: Any, text: str) -> bool:
+def _is_said(texts: list[str], value: Any, text: str) -> bool:
     """Whether a text block carries the structured content: as its JSON, or as the one value inside it."""
-    if said == text:
-        return True
     only = _only(value)
-    if only is not value and said == msgspec.json.encode(only).decode():
+    written = text if only is value else msgspec.json.encode(only).decode()
+    if text in texts or written in texts:
         return True
-    if said[:1] not in _JSON_STARTS or any(said.count(mark) != text.count(mark) for mark in "[{,"):
-        return False  # so nothing is read that takes more memory than the structured content does already
-    try:
-        read = msgspec.json.decode(said)
-        return read == value and _sorted(read) == _sorted(value)  # true is not 1, though Python says so
-    except (msgspec.DecodeError, RecursionError):
-        return False
+    ordered = b""
+    marks = tuple(map(text.count, _MARKS))
+    for said in texts:
+        if said[:1] not in _JSON_STARTS or tuple(map(said.count, _MARKS)) != marks:
+            continue  # so nothing is read that takes more memory than the structured content does already
+        try:
+            read = msgspec.json.decode(said)
+            if read == value:
+                ordered = ordered or _sorted(value)
+                if _sorted(read) == ordered:  # true is not 1, though Python says so
+                    return True
+        except (msgspec.DecodeError, RecursionError):
+            continue
+    return False
 
 
 def _sorted(value: Any) -> bytes:
@@ -213,58 +231,4 @@ def _sorted(value: Any) -> bytes:
 
 
 _JSON_STARTS = frozenset('{["-0123456789tfn \n')
-
-
-# --- media that are also written out in text --------------------------------------------------------------------------
-
-
-def _searchable(needles: list[tuple[str, str]], limits: Limits) -> int:
-    """Characters that can be searched for media: what is allowed, each medium once, and not more than takes no time."""
-    if not needles:
-        return limits.result_bytes
-    longest = {name: len(needle) for needle, name in reversed(needles)}  # the longest form of each comes first
-    return min(limits.result_bytes + sum(longest.values()), _SEARCHED // len(needles))
-
-
-def _elide(gathered: Gathered, needles: list[tuple[str, str]], limits: Limits) -> None:
-    """Replace what repeats a medium as base64 by the name of the attachment: a model must not read it as text.
-
-    Raises:
-        ResultTooLarge: There is more text than can be searched.
-    """
-    counted = sum(map(len, gathered.texts))
-    if counted > _searchable(needles, limits):
-        raise ResultTooLarge("result_bytes", allowed=limits.result_bytes, actual=counted)
-    for index, text in enumerate(gathered.texts):
-        for needle, name in needles:
-            if len(needle) <= len(text):
-                text = text.replace(needle, name)  # noqa: PLW2901 - one text, made smaller step by step
-        gathered.texts[index] = text
-
-
-def _needles(media: list[Media]) -> list[tuple[str, str]]:
-    """How each medium may be written in text, with what stands for it."""
-    needles: list[tuple[str, str]] = []
-    for number, medium in enumerate(media, 1):
-        plain = b64encode(medium.data).decode()
-        forms = {plain, plain.rstrip("=")}
-        forms |= {form.replace("/", "\\/") for form in forms} | {
-            form.replace("+", "-").replace("/", "_") for form in forms
-        }
-        found = (form for form in forms if len(form) >= _SHORTEST_NEEDLE)
-        needles.extend((form, f"[attachment {number}]") for form in sorted(found, key=len, reverse=True))
-    return needles
-
-
-def _without(value: Any, needles: list[tuple[str, str]]) -> Any:
-    """A copy of a JSON value in which attachments stand for what repeats them."""
-    if isinstance(value, str):
-        for needle, name in needles:
-            if len(needle) <= len(value):
-                value = value.replace(needle, name)
-        return value
-    if isinstance(value, dict):
-        return {_without(name, needles): _without(inner, needles) for name, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_without(inner, needles) for inner in value]
-    return value
+_MARKS = "[{,"
