@@ -23,7 +23,6 @@ from mcprelay.relay import (
     SettingWrong,
     audit,
 )
-from mcprelay.relay.budget import Ledger
 from mcprelay.relay.frame import Funnel
 from mcprelay.relay.listed import Listed
 from mcprelay.relay.lock import Lock, Section, save
@@ -42,8 +41,8 @@ FAR = ServerSettings(name="far", transport="object", limits=Limits(result_bytes=
 
 
 def asked_by(settings, **handlers):
-    def funnel(one):
-        return Funnel(one.name, limits=one.limits, ledger=Ledger())
+    def funnel(one, ledger):
+        return Funnel(one.name, limits=one.limits, ledger=ledger)
 
     return Askers(funnel, elicit=handlers.get("elicit"), sample=handlers.get("sample")).of(settings)
 
@@ -165,9 +164,9 @@ async def test_what_the_client_itself_cannot_send_is_a_sentence_for_the_model():
     far = Far()
     async with Relay(servers=servers(far=far)) as relay:
         search = (await relay.tools())["far__search"]
-        station = await search._post.station()
+        station = (await search._post.reached()).station
 
-        async def refusing(*_):
+        async def refusing(*_, **__):
             raise SettingWrong("a header cannot carry it")
 
         station.call = refusing

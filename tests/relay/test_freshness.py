@@ -59,7 +59,7 @@ async def test_where_changes_are_heard_a_list_holds_without_a_notice_unless_the_
     async with Relay(servers={"far": one}, clock=clock.time) as relay:
         tools = await relay.tools()
         await settle()
-        station = await tools["far__first"]._post.station()
+        station = (await tools["far__first"]._post.reached()).station
         counts = [station._answers]
         for _ in range(3):
             clock.advance(1)
@@ -86,7 +86,7 @@ async def test_where_nothing_is_heard_any_more_a_list_holds_for_as_long_as_it_sa
     async with Relay(servers={"far": {"target": far, "allow": "*"}}) as relay:
         tools = await relay.tools()
         await settle()
-        station = await tools["far__first"]._post.station()
+        station = (await tools["far__first"]._post.reached()).station
         assert not (await tools["far__first"]()).failed
         assert station.recent is not None
         station._listener.cancel()

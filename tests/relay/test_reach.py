@@ -358,7 +358,7 @@ async def test_who_gets_no_turn_in_time_sent_nothing():
     far = Far()
     async with Relay(servers={"far": {**servers(far=far)["far"], "timeout": 0.05, "limits": {"calls": 1}}}) as relay:
         search = (await relay.tools())["far__search"]
-        station = await search._post.station()
+        station = (await search._post.reached()).station
         assert station._turns.take()  # whoever has it keeps it
         framed = await search(q="x")
     assert framed.withheld == "transport"

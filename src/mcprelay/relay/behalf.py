@@ -74,14 +74,14 @@ def secret(token: Token) -> Secret | TokenSource:
         SettingWrong: It is none.
     """
     if isinstance(token, str):
-        if not token:
+        token = Secret(token)
+    if isinstance(token, Secret):
+        if not token.value:
             raise SettingWrong("the token is empty")
-        if not sendable(token):
+        if not sendable(token.value):
             raise SettingWrong(
                 "the token holds a character that no token has, such as a space: it is given without the word Bearer"
             )
-        return Secret(token)
-    if isinstance(token, Secret):
         return token
     if not callable(token):
         raise SettingWrong(f"a token is a text, or a function that gives one, and no {type(token).__name__}")

@@ -10,6 +10,7 @@
         │   └── DefinitionChanged     definition_changed        a definition is not the one that was reviewed
         ├── LockUnreadable            lock                      the lock file cannot be read as one
         ├── Unauthorized              authorization             the server does not accept the credentials (401)
+        ├── TokenFailed               token                     the function for a token gave none; nothing was sent
         ├── ServerUnreachable         transport                 no answer came from the server
         ├── CallDenied                denied                    a gate said no, or a person did, or nobody answered
         ├── CallRefused               refused                   a call was not made, or what came of it is not shown;
@@ -138,6 +139,12 @@ class Unauthorized(RelayError):
         self.scopes = tuple(scopes)
         if scopes:
             self.add_note(f"the server says that it takes the scopes: {' '.join(scopes)}")
+
+
+class TokenFailed(RelayError):
+    """The application's function for a token raised (`__cause__`), or took too long. Nothing was sent."""
+
+    code = "token"
 
 
 class ServerUnreachable(RelayError):

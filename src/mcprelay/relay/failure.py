@@ -31,7 +31,7 @@ from mcprelay.errors import (
     ToolError,
 )
 from mcprelay.relay.budget import NAMES
-from mcprelay.relay.errors import CallDenied, RelayError
+from mcprelay.relay.errors import CallDenied, RelayError, TokenFailed
 from mcprelay.types import Text, ToolResult
 
 _UNAUTHORIZED = 401
@@ -109,10 +109,8 @@ def tell(error: Exception, *, acts: bool = True) -> Told:
         return Told(local=f"The server answered with HTTP status {error.status}.", remote=error.body)
     if isinstance(error, NeedsInput):
         return Told(local="The tool asks for input, and this application has nobody to answer.", code="needs_input")
-    if isinstance(error, CallDenied):
-        return Told(local=f"This application does not allow the call: {error.reason}", code=error.code)
     if isinstance(error, RelayError):
-        return Told(local=f"This application refused the call ({error.code}).", code=error.code)
+        return Told(local=_refused(error), code=error.code)
     if isinstance(error, LimitExceeded):
         name = limit_of(error)
         what = "The call or its answer is" if acts else "The list, or a message of it, is"
@@ -161,6 +159,15 @@ def chain(error: BaseException) -> Iterator[BaseException]:
             break
         yield seen
         seen = seen.__cause__ or seen.__context__
+
+
+def _refused(error: RelayError) -> str:
+    """Our sentence on what this application itself refused, or could not do."""
+    if isinstance(error, CallDenied):
+        return f"This application does not allow the call: {error.reason}"
+    if isinstance(error, TokenFailed):
+        return f"This application has no token for the server now.{_SENT[Evidence.NOT_SENT]}"
+    return f"This application refused the call ({error.code})."
 
 
 def _answer(error: ToolError) -> ToolResult:

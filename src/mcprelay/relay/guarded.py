@@ -15,7 +15,7 @@ from mcprelay.errors import ConfigurationError, LocalFault
 from mcprelay.relay import audit
 from mcprelay.relay.argument import Unreadable, bound, own, read
 from mcprelay.relay.budget import Ledger
-from mcprelay.relay.errors import DefinitionRefused, RelayError
+from mcprelay.relay.errors import DefinitionRefused, RelayError, TokenFailed
 from mcprelay.relay.failure import tell
 from mcprelay.relay.frame import Framed, Funnel
 from mcprelay.relay.gate import Call, Gated, admit
@@ -26,7 +26,6 @@ from mcprelay.types import ToolResult
 if TYPE_CHECKING:
     from mcprelay.client.outcome import Succeeded
     from mcprelay.relay.post import Standing
-    from mcprelay.relay.station import Station
 
 MAKER: Final = object()
 """Who has it may make guarded tools: this package's `ToolSet` and `Relay`."""
@@ -39,7 +38,7 @@ class GuardedTool:
     Attributes:
         name: The public name: legal for every provider, stable, unique in its set.
         description: The pinned description, cleaned; empty where the server gives none.
-        input_schema: The pinned schema, its texts cleaned. Not to be changed.
+        input_schema: The pinned schema, its texts cleaned: a copy, by which no arguments are checked.
         server: The configured name of its server.
         tool: The server's own name of it: untrusted text.
         digest: Of its definition.
@@ -49,13 +48,11 @@ class GuardedTool:
         "_candidate",
         "_funnel",
         "_gate",
+        "_name",
         "_post",
+        "_schema",
         "_standing",
-        "description",
-        "digest",
-        "input_schema",
-        "name",
-        "tool",
+        "_tool",
     )
 
     def __init__(
@@ -63,12 +60,9 @@ class GuardedTool:
     ) -> None:
         if maker is not MAKER:
             raise TypeError("only a Relay makes guarded tools: await relay.tools(…)")
-        definition, shown = candidate.definition, candidate.reading.presented
-        self.name = name
-        self.description = shown.description
-        self.input_schema: dict[str, Any] = shown.schema
-        self.tool = definition.name
-        self.digest = definition.digest
+        self._name = name
+        self._tool = candidate.definition.name
+        self._schema: dict[str, Any] | None = None
         self._candidate = candidate
         self._post = post
         self._funnel = funnel
@@ -83,6 +77,33 @@ class GuardedTool:
 
     def __repr__(self) -> str:
         return f"GuardedTool({self.name!r})"
+
+    @property
+    def name(self) -> str:
+        """The public name."""
+        return self._name
+
+    @property
+    def description(self) -> str:
+        """The pinned description, cleaned."""
+        return self._candidate.reading.presented.description
+
+    @property
+    def input_schema(self) -> dict[str, Any]:
+        """A copy of the pinned schema, its texts cleaned: the same one for as long as this tool lives."""
+        if self._schema is None:  # made where it is wanted: many sets are called by one adapter, or by none
+            self._schema = own(self._candidate.reading.presented.schema)
+        return self._schema
+
+    @property
+    def tool(self) -> str:
+        """The server's own name of it: untrusted text."""
+        return self._tool
+
+    @property
+    def digest(self) -> str:
+        """Of its definition."""
+        return self._candidate.definition.digest
 
     @property
     def server(self) -> str:
@@ -117,12 +138,12 @@ class GuardedTool:
         """
         began = time.monotonic()
         try:
-            self._post.require(self.tool)
+            self._post.require(self._tool)
             ready = await self._ready(arguments)
             if isinstance(ready, tuple):
-                station, final = ready
+                standing, final = ready
                 try:  # here and not one level below: each level is gone through again whenever the call waits
-                    outcome = await station.call(self.tool, final)
+                    outcome = await standing.station.call(self._tool, final, spent=standing.spent)
                 except LocalFault:  # the program's own doing: no model can do anything about it
                     raise
                 except Exception as error:  # noqa: BLE001 - whatever it is, the model gets a sentence and the program its log
@@ -138,7 +159,7 @@ class GuardedTool:
             self._record(audit.verdict(framed), began, size=framed.size)
         return framed
 
-    async def _ready(self, arguments: Mapping[str, Any] | str | None) -> Framed | tuple[Station, dict[str, Any]]:
+    async def _ready(self, arguments: Mapping[str, Any] | str | None) -> Framed | tuple[Standing, dict[str, Any]]:
         """Where the call goes and with which arguments; or, if it is not made, what is said instead."""
         try:
             standing = self._standing
@@ -152,9 +173,9 @@ class GuardedTool:
                 if denied is not None:
                     return denied
                 # A person may have taken longer than a server takes to change a definition, or than a token lasts.
-                self._post.require(self.tool)
+                self._post.require(self._tool)
                 slow = self._post.clock() - asked_at > _TOKEN_LASTS
-                standing = await self._looked(at=None if slow else standing.station)
+                standing = await self._looked(at=None if slow else standing)
         except (RelayError, Unreadable) as error:
             return self._refused(error)
         wrong = self._candidate.reading.validator.check(final)
@@ -162,11 +183,11 @@ class GuardedTool:
             return self._funnel.complaint(
                 "The arguments do not fit the tool's schema, so nothing was sent. Correct them and call again:",
                 "\n".join(violation.message for violation in wrong),
-                tool=self.name,
+                tool=self._name,
             )
-        return standing.station, final
+        return standing, final
 
-    async def _looked(self, *, at: Station | None = None) -> Standing:
+    async def _looked(self, *, at: Standing | None = None) -> Standing:
         """Look whether the tool is still what was offered; see `Post.still`."""
         candidate = self._candidate
         self._standing = standing = await self._post.still(
@@ -190,7 +211,7 @@ class GuardedTool:
             )
         if isinstance(error, ConfigurationError) or error.code in _RAISED:
             raise error
-        return self._funnel.failure(_cause(error), tool=self.name, cause=error)
+        return self._funnel.failure(_cause(error), tool=self._name, cause=error)
 
     async def _denied(self, final: dict[str, Any], gated: Gated) -> Framed | None:
         """What the model is told if the gate does not let the call pass."""
@@ -205,20 +226,20 @@ class GuardedTool:
         try:
             await admit(gated.gate, call, timeout=gated.timeout)
         except RelayError as denied:
-            return self._funnel.failure(denied, tool=self.name)
+            return self._funnel.failure(denied, tool=self._name)
         return None
 
     def _shown(self, outcome: Succeeded[Any] | Refused) -> Framed:
         """What the server answered, through the funnel."""
         content: Any = outcome.content  # an `Unknown` block becomes a note
         answer = ToolResult(content=content, structured_content=outcome.structured, is_error=type(outcome) is Refused)
-        return self._funnel.result(answer, tool=self.name, narrower=self._candidate.reading.narrower)
+        return self._funnel.result(answer, tool=self._name, narrower=self._candidate.reading.narrower)
 
     def _failed(self, error: Exception) -> Framed:
         """What is said of a call that has no result."""
         if isinstance(error, ConfigurationError):  # the client's own: a value that no message or header can carry
             return self._funnel.refusal("The arguments cannot be sent as they are. Nothing was sent.", code="arguments")
-        return self._funnel.failure(error, tool=self.name, narrower=self._candidate.reading.narrower)
+        return self._funnel.failure(error, tool=self._name, narrower=self._candidate.reading.narrower)
 
     def _record(self, verdict: str, began: float, **sizes: int) -> None:
         """Leave a record of a call."""
@@ -250,5 +271,5 @@ _RAISED = frozenset(["lock", "not_trusted", "not_trusted_undeclared", "not_trust
 
 def _cause(error: RelayError) -> Exception:
     """What the funnel tells of an error: the connection's own, which says whether anything was sent."""
-    cause = error.__cause__
+    cause = None if isinstance(error, TokenFailed) else error.__cause__  # that one is of the application's own
     return cause if isinstance(cause, Exception) and tell(cause).code != "failed" else error

@@ -9,7 +9,7 @@ from mcprelay.errors import CallFailed, NeedsInput
 from mcprelay.relay import audit, given
 from mcprelay.relay.behalf import Behalf
 from mcprelay.relay.budget import Ledger
-from mcprelay.relay.errors import NotTrusted
+from mcprelay.relay.errors import NotTrusted, TokenFailed
 from mcprelay.relay.frame import Framed, FramedMessage
 from mcprelay.relay.reveal import legible
 
@@ -47,10 +47,11 @@ class Library:
             post = self._trusted(settings, name, "prompts")
             funnel = post.funnel(Ledger())
             try:
-                station = await post.station()
-                found = await station.ask(lambda client, until: client.get_prompt(name, arguments, deadline=until))
+                found = await post.ask(
+                    lambda client, until: client.get_prompt(name, arguments, deadline=until), ledger=funnel.ledger
+                )
                 messages = funnel.prompt(found)
-            except (CallFailed, NeedsInput) as error:
+            except (CallFailed, NeedsInput, TokenFailed) as error:
                 messages = (FramedMessage("user", funnel.failure(error)),)
         self._recorded("prompt", post, name, *(message.framed for message in messages))
         return messages
@@ -68,10 +69,11 @@ class Library:
             post = self._trusted(settings, uri, "resources")
             funnel = post.funnel(Ledger())
             try:
-                station = await post.station()
-                found = await station.ask(lambda client, until: client.read_resource(uri, deadline=until))
+                found = await post.ask(
+                    lambda client, until: client.read_resource(uri, deadline=until), ledger=funnel.ledger
+                )
                 framed = funnel.resource(found)
-            except (CallFailed, NeedsInput) as error:
+            except (CallFailed, NeedsInput, TokenFailed) as error:
                 framed = funnel.failure(error)
         self._recorded("read", post, uri, framed)
         return framed
@@ -93,9 +95,8 @@ class Library:
             post = self._post(settings)
             funnel = post.funnel(Ledger())
             try:
-                station = await post.station()
-                face = await station.ask(lambda client, until: client.discover(deadline=until))
-            except CallFailed as error:
+                face = await post.ask(lambda client, until: client.discover(deadline=until), ledger=funnel.ledger)
+            except (CallFailed, TokenFailed) as error:
                 framed = funnel.failure(error)
             else:
                 if not face.instructions:

@@ -65,7 +65,7 @@ def _seconds(ttl_ms: Any) -> float:
 
 
 def identity(settings: ServerSettings, *, token: str | None, key: bytes, environment: Mapping[str, str]) -> str:
-    """What tells apart for whom, and how, a server is reached. Secrets are in it by a keyed hash alone.
+    """What tells apart for whom, how, and for how long lists are kept. Secrets are in it by a keyed hash alone.
 
     Args:
         token: The bearer token of the one who asks.
@@ -84,6 +84,7 @@ def identity(settings: ServerSettings, *, token: str | None, key: bytes, environ
         settings.auth,
         way(settings, environment),
         None if settings.target is None else id(settings.target),
+        settings.cache,
     ]
     return hmac.new(key, msgspec.json.encode(told), hashlib.sha256).hexdigest()
 

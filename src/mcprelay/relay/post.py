@@ -8,10 +8,12 @@ from mcprelay.relay.errors import DefinitionRefused, NotTrusted
 from mcprelay.relay.pins import define
 from mcprelay.relay.reveal import legible
 from mcprelay.relay.selection import pin
+from mcprelay.relay.stations import Reached
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from mcprelay.client import Client
     from mcprelay.relay.budget import Ledger
     from mcprelay.relay.frame import Funnel
     from mcprelay.relay.listed import Listed
@@ -25,11 +27,15 @@ if TYPE_CHECKING:
 
 
 class Standing(NamedTuple):
-    """By which lock and which list a tool was found to be what was reviewed and offered, and where it is called."""
+    """By which lock and which list a tool was found to be what was reviewed and offered, and where it is called.
+
+    `spent` is how many seconds of the call the function for its token took.
+    """
 
     station: Station
     lock: Lock
     listed: Listed
+    spent: float = 0.0
 
 
 class Post:
@@ -86,15 +92,30 @@ class Post:
             trust.require(name)
             raise NotTrusted(f"allow of the server {name!r} does not name {legible(tool)}", server=name)
 
-    async def station(self) -> Station:
-        """The server's station. Where a function gives the token, it is asked for anew."""
+    async def reached(self) -> Reached:
+        """The server's station. Where a function gives the token, it is asked for anew.
+
+        Raises:
+            TokenFailed: The function failed, or took longer than a call may.
+            SettingWrong: What it gave is no token; or the relay is closed.
+        """
         known = self._station
         if known is not None and not known.closed:
-            return known
-        station = await self._stations.of(self.settings, token=self._token)
+            return Reached(known)
+        reached = await self._stations.of(self.settings, token=self._token)
         if not callable(self._token) and not callable(self.settings.token):
-            self._station = station
-        return station
+            self._station = reached.station
+        return reached
+
+    async def ask(self, question: Callable[[Client, float], Any], *, ledger: Ledger) -> Any:
+        """Ask the server what is no call of a tool; the time for the token is part of the time for the answer.
+
+        Args:
+            ledger: What pays for the questions that the server asks on its part.
+        """
+        reached = await self.reached()
+        answer = reached.station.ask(question, spent=reached.spent)
+        return await reached.station.askers.charged(ledger, answer)
 
     @property
     def clock(self) -> Callable[[], float]:
@@ -107,13 +128,13 @@ class Post:
         Raises:
             LockUnreadable: The lock file cannot be read any more.
         """
-        station, lock, listed = before
+        station, lock, listed, _ = before
         return (
             self._station is station and not station.closed and station.recent is listed and self._lock.lately() is lock
         )
 
     async def still(
-        self, offered: Definition, *, pinned: Pinned, before: Standing | None, at: Station | None = None
+        self, offered: Definition, *, pinned: Pinned, before: Standing | None, at: Standing | None = None
     ) -> Standing:
         """See that a definition is still what was reviewed and what was offered.
 
@@ -121,15 +142,16 @@ class Post:
             pinned: Whether it was pinned when it was offered. Then it has to be still: a lock file that has lost the
                 section of its server says less than it did.
             before: What was found the last time. What still stands of it is not looked at again.
-            at: The station that this call has already, for whose token nobody is asked again.
+            at: Where this call has found itself already, for whose token nobody is asked again.
 
         Raises:
             DefinitionRefused: It is not, or the server has it no more.
             RelayError: The list had to be asked for again, and could not be had.
         """
-        station = at if at is not None and not at.closed else await self.station()
+        reached = Reached(at.station, at.spent) if at is not None and not at.station.closed else await self.reached()
+        station = reached.station
         recent = station.recent or await station.listed()
-        found = Standing(station, self._lock.lately(), recent)
+        found = Standing(station, self._lock.lately(), recent, reached.spent)
         if before is not None and before.lock is found.lock and before.listed is recent:
             return found
         section = found.lock.section(self.settings.name)

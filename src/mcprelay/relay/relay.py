@@ -250,7 +250,7 @@ class Relay(Library):
 
         async def listed(number: int, post: Post) -> Listed | None:
             try:
-                return await (await post.station()).listed()
+                return await (await post.reached()).station.listed()
             except (ServerUnreachable, DefinitionRefused) as error:
                 if not skip:
                     raise

@@ -238,34 +238,39 @@ class Station:
             return f"{self.key} without account"
         return f"{self.key} {found.st_mtime_ns} {found.st_size} {found.st_ino}"
 
-    def _deadline(self) -> float:
-        return asyncio.get_running_loop().time() + self.settings.timeout
+    def _deadline(self, spent: float = 0.0) -> float:
+        return asyncio.get_running_loop().time() + self.settings.timeout - spent
 
     # --- calls
 
-    async def call(self, tool: str, arguments: dict[str, Any]) -> Succeeded[Any] | Refused:
+    async def call(self, tool: str, arguments: dict[str, Any], *, spent: float = 0.0) -> Succeeded[Any] | Refused:
         """The outcome of a call. Waiting for a turn is part of its time.
 
         It is never a question: what is declared is answered by `Askers`, and the client refuses what is not declared.
+
+        Args:
+            spent: Seconds of its time that are over, less than all of it.
 
         Raises:
             CallFailed: There is none.
         """
         outcome: Any
         if not self._connected or not self._turns.take():
-            outcome = await self.ask(lambda client, deadline: client.try_call_tool(tool, arguments, deadline=deadline))
+            outcome = await self.ask(
+                lambda client, deadline: client.try_call_tool(tool, arguments, deadline=deadline), spent=spent
+            )
             return outcome  # type: ignore[no-any-return]
         try:  # a turn that is free on a connection that stands: without the price of waiting for either
-            outcome = await self._client.try_call_tool(tool, arguments, timeout=self.settings.timeout)
+            outcome = await self._client.try_call_tool(tool, arguments, timeout=self.settings.timeout - spent)
             return outcome  # type: ignore[no-any-return]
         except LocalFault as fault:
             raise LocalFault(_ELSEWHERE) from fault
         finally:
             self._turns.give()
 
-    async def ask(self, question: Callable[[Client, float], Any]) -> Any:
+    async def ask(self, question: Callable[[Client, float], Any], *, spent: float = 0.0) -> Any:
         """Any other question to the server, with the same bounds."""
-        deadline = self._deadline()
+        deadline = self._deadline(spent)
         await self._turn(deadline)
         try:
             return await question(await self.client(deadline), deadline)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import os
 import secrets
 import time
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from mcprelay.client.deadline import is_cancelled
 from mcprelay.relay.disk import Disk
-from mcprelay.relay.errors import SettingWrong
+from mcprelay.relay.errand import Late, awaited
+from mcprelay.relay.errors import SettingWrong, TokenFailed
 from mcprelay.relay.listed import Listed, Memory, identity
-from mcprelay.relay.settings import CacheSettings, Secret, ServerSettings
+from mcprelay.relay.settings import CacheSettings, Secret, ServerSettings, sendable
 from mcprelay.relay.station import Station
 
 _SPARE = 8
@@ -24,6 +27,7 @@ _IDLE = 300.0
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from mcprelay.relay.budget import Limits
     from mcprelay.relay.question import Askers
     from mcprelay.relay.settings import TokenSource
 
@@ -87,6 +91,13 @@ class Shelves:
         return self._disk
 
 
+class Reached(NamedTuple):
+    """A station, and how many seconds of a call the function for its token took."""
+
+    station: Station
+    spent: float = 0.0
+
+
 class Stations:
     """See the module.
 
@@ -100,22 +111,23 @@ class Stations:
         self.shelves = shelves
         self._askers = askers
         self._most = connections
-        self._open: dict[tuple[str, str], Station] = {}
+        self._open: dict[tuple[str, str, float, Limits], Station] = {}
         self.closed = False
 
-    async def of(self, settings: ServerSettings, *, token: Secret | TokenSource | None) -> Station:
-        """The station of a server for whom the token is.
+    async def of(self, settings: ServerSettings, *, token: Secret | TokenSource | None) -> Reached:
+        """The station of a server for whom the token is. One is shared where nothing that it goes by is another.
 
         Args:
             token: In place of the configured one; None for the configured one.
 
         Raises:
-            SettingWrong: The relay is closed; or what gives the token gave none.
+            SettingWrong: The relay is closed; or what gives the token gave what is none.
+            TokenFailed: What gives the token failed, or took too long.
         """
         given = token if token is not None else settings.token
-        text = await resolved(given, server=settings.name)
+        text, spent = await resolved(given, server=settings.name, timeout=settings.timeout)
         key = identity(settings, token=text, key=self.shelves.key, environment=os.environ)
-        place = (settings.name, key)
+        place = (settings.name, key, settings.timeout, settings.limits)
         station = self._open.pop(place, None)
         if station is None:
             source = given if callable(given) else None
@@ -135,7 +147,7 @@ class Stations:
             )
         station.used_at = self.shelves.clock()
         self._open[place] = station  # the last one used comes last
-        return station
+        return Reached(station, spent)
 
     def require_open(self, server: str) -> None:
         """See that the relay is not closed: nobody would let go of what is opened after that.
@@ -149,7 +161,7 @@ class Stations:
     def heard(self, name: str) -> dict[str, int]:
         """What a server has said unasked, counted over all of its stations."""
         counts: Counter[str] = Counter()
-        for (server, _), station in self._open.items():
+        for (server, *_), station in self._open.items():
             if server == name:
                 counts += station.said
         return dict(counts)
@@ -178,17 +190,37 @@ class Stations:
             await station.aclose()
 
 
-async def resolved(token: Secret | TokenSource | None, *, server: str) -> str | None:
-    """The token's text, from whatever gives it.
+async def resolved(token: Secret | TokenSource | None, *, server: str, timeout: float) -> tuple[str | None, float]:
+    """The token's text, from whatever gives it, and how many seconds that took.
+
+    Args:
+        timeout: Seconds that a function may take.
 
     Raises:
-        SettingWrong: What gives it gave none.
+        SettingWrong: What a function gave is no token.
+        TokenFailed: It raised, or took longer.
     """
     if token is None or isinstance(token, Secret):
-        return None if token is None else token.value
-    text: Any = token()
-    if inspect.isawaitable(text):
-        text = await text
+        return (None if token is None else token.value), 0.0
+    clock = asyncio.get_running_loop().time
+    began, who = clock(), f"the function for the token of {server!r}"
+    late = f"{who} gave none within timeout={timeout:g}, so nothing was sent"
+    try:
+        text: Any = token()
+        if inspect.isawaitable(text):
+            text = await awaited(text, seconds=timeout, who=who)
+    except Late:
+        raise TokenFailed(late, server=server) from None
+    except (Exception, asyncio.CancelledError) as error:
+        if not isinstance(error, Exception) and is_cancelled():
+            raise
+        said = f"{who} raised {type(error).__name__}, which is the cause of this error, so nothing was sent"
+        raise TokenFailed(said, server=server) from error
+    spent = clock() - began
+    if spent >= timeout:  # one that is no coroutine cannot be ended
+        raise TokenFailed(late, server=server)
     if not isinstance(text, str) or not text:
-        raise SettingWrong(f"the function for the token of {server!r} gave {type(text).__name__}, and no token")
-    return text
+        raise SettingWrong(f"{who} gave {type(text).__name__}, and no token", server=server)
+    if not sendable(text):
+        raise SettingWrong(f"{who} gave a text with a character that no token has", server=server)
+    return text, spent

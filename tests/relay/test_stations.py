@@ -1,0 +1,180 @@
+"""What a connection is shared by, and what becomes of a call whose token is late, wrong or not to be had."""
+
+import asyncio
+
+import pytest
+
+from mcprelay import Context, Server
+from mcprelay.errors import RemoteError
+from mcprelay.relay import Relay, SettingWrong, TokenFailed
+from mcprelay.relay.settings import Secret
+from mcprelay.relay.stations import resolved
+from mcprelay.testing import FakeClock
+from tests.relay.far import Far, servers
+
+
+@pytest.fixture
+async def shop():
+    server = Server("shop", context=lambda request: None, instructions="Be kind.", ttl_ms=60_000)
+
+    @server.tool
+    def whoami(ctx: Context) -> str:
+        """Say who calls."""
+        return "you"
+
+    async with server.serve("http", host="127.0.0.1", port=0) as running:
+        yield {"url": running.url, "allow": "*", "prompts": "*", "resources": "*", "instructions": True}
+
+
+class Tokens:
+    """Gives what a test says."""
+
+    def __init__(self):
+        self.give = lambda: "ann"
+
+    def __call__(self):
+        return self.give()
+
+
+async def never():
+    await asyncio.Event().wait()
+
+
+def broken():
+    raise RemoteError(1, "secret words")
+
+
+async def cancelled():
+    other = asyncio.ensure_future(never())
+    other.cancel()
+    await other
+
+
+@pytest.mark.parametrize("other", [{"timeout": 0.05}, {"limits": {"calls": 1}}, {"cache": 0}])
+async def test_settings_beside_a_name_hold_though_the_server_is_connected_under_others(other):
+    far = Far(ttl_ms=60_000)
+    one = servers(far=far)["far"]
+    async with Relay(servers={"far": one}) as relay:
+        await relay.tools()
+        tools = await relay.tools("far", {**one, **other})
+        settings = (await tools["far__search"]._post.reached()).station.settings
+        assert (settings.timeout, settings.limits.calls, settings.cache) == (
+            other.get("timeout", 30),
+            other.get("limits", {}).get("calls", 32),
+            other.get("cache"),
+        )
+        await relay.tools("far", {**one, **other})
+    assert len(far.of("tools/list")) == (3 if "cache" in other else 1)
+
+
+async def test_settings_beside_a_name_that_are_the_same_share_a_connection():
+    far = Far()
+    one = servers(far=far)["far"]
+    async with Relay(servers={"far": one}) as relay:
+        await relay.tools()
+        await relay.tools("far", {**one, "allow": ["search"], "prefix": "x"})
+    assert far.connects == 1
+
+
+@pytest.mark.parametrize(
+    ("give", "says", "cause"),
+    [
+        (never, "gave none within timeout=0.05", type(None)),
+        (broken, "raised RemoteError", RemoteError),
+        (cancelled, "raised WaitCancelled", Exception),
+        (lambda: (_ for _ in ()).throw(asyncio.CancelledError), "raised CancelledError", asyncio.CancelledError),
+    ],
+)
+async def test_a_token_that_cannot_be_had_is_words_for_the_model_and_an_error_of_the_relay(shop, give, says, cause):
+    tokens = Tokens()
+    brief = {**shop, "timeout": 0.05}
+    async with Relay(servers={"shop": shop}) as relay:
+        user = relay.with_token(tokens)
+        await user.tools()  # the list is kept, so nothing else has to come in so short a time
+        tools = await user.tools("shop", brief)
+        tokens.give = give
+        framed = await tools["shop__whoami"]()
+        assert (framed.code, framed.withheld) == ("token", "token")
+        assert framed.text.startswith("This application has no token for the server now. Nothing was sent")
+        with pytest.raises(TokenFailed, match=says) as failed:
+            framed.require()
+        assert isinstance(failed.value.__cause__, cause)
+        with pytest.raises(TokenFailed, match=says):
+            await user.tools("shop", brief)
+    assert not asyncio.current_task().cancelling()
+
+
+async def test_without_a_token_what_is_read_is_words_for_the_model_too(shop):
+    async with Relay(servers={"shop": shop}) as relay:
+        user = relay.with_token(broken)
+        assert (await user.read("shop", "a:b")).code == "token"
+        assert (await user.instructions("shop")).code == "token"
+        [message] = await user.prompt("shop", "p")
+        assert message.framed.code == "token"
+
+
+async def test_a_call_that_is_given_up_while_its_token_is_asked_for_is_cancelled(shop):
+    tokens, asked = Tokens(), asyncio.Event()
+
+    def giving_up():
+        asyncio.current_task().cancel()
+        raise asyncio.CancelledError
+
+    async def waiting():
+        asked.set()
+        await never()
+
+    async with Relay(servers={"shop": shop}) as relay:
+        tools = await relay.with_token(tokens).tools("shop")
+        for tokens.give in (waiting, giving_up):
+            task = asyncio.ensure_future(tools["shop__whoami"]())
+            await asked.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+
+async def test_the_time_that_a_token_takes_is_a_part_of_the_time_of_its_call(shop, monkeypatch):
+    tokens, clock, left = Tokens(), FakeClock(), []
+
+    def passing():
+        clock.advance(3)
+        return "ann"
+
+    async def refuse(*_, timeout):
+        left.append(timeout)
+        raise RemoteError(1, "no")
+
+    async with Relay(servers={"shop": {**shop, "timeout": 5}}, gate=lambda call: True) as relay:
+        tools = await relay.with_token(tokens).tools("shop")
+        [station] = relay._stations._open.values()
+        monkeypatch.setattr(station._client, "try_call_tool", refuse)
+        with monkeypatch.context() as patched:
+            patched.setattr(asyncio.get_running_loop(), "time", clock.monotonic)
+            tokens.give = passing
+            assert (await tools["shop__whoami"]()).code == "tool_failed"
+        assert left == [2]
+
+
+async def test_a_token_that_comes_when_the_time_of_the_call_is_over_is_too_late(monkeypatch):
+    clock = FakeClock()
+    monkeypatch.setattr(asyncio.get_running_loop(), "time", clock.monotonic)
+
+    def late():
+        clock.advance(5)
+        return "ann"
+
+    with pytest.raises(TokenFailed, match="gave none within timeout=5"):
+        await resolved(late, server="shop", timeout=5)
+
+
+@pytest.mark.parametrize("wrong", ["\ud800", "a b", "ä", "a\r\nX: b"])
+async def test_a_token_that_no_header_can_carry_is_a_mistake_wherever_it_comes_from(shop, wrong):
+    async with Relay(servers={"shop": shop}) as relay:
+        for made in (lambda: relay.with_token(wrong), lambda: relay.with_token(Secret(wrong))):
+            with pytest.raises(SettingWrong, match="a character that no token has"):
+                made()
+        with pytest.raises(SettingWrong, match="a character that no token has"):
+            await relay.with_token(lambda: wrong).tools("shop")
+        with pytest.raises(SettingWrong, match="empty"):
+            relay.with_token(Secret(""))
