@@ -62,6 +62,67 @@ async def test_what_all_tools_of_a_list_take_is_bounded():
         await chosen(tools, far(allow=[f"t{i}" for i in range(6)], tools_bytes=int(3.5 * one)))
 
 
+def referring(number, *, references):
+    members = {f"p{i}": {"$ref": "#/$defs/s"} for i in range(references)}
+    return {
+        "name": f"t{number}",
+        "inputSchema": {"type": "object", "$defs": {"s": {"type": "string"}}, "properties": members},
+    }
+
+
+async def test_what_the_schemas_of_a_list_take_to_be_rewritten_is_bounded_and_references_take_most():
+    # given room for as much as two tools with references take
+    tools = [referring(number, references=10) for number in range(4)]
+    one = Readings().of(define(tools[0]), limits=Limits()).work
+    assert one > 10 * 32
+    made = await chosen([*tools, wide(9)], far(tools_work=int(2.5 * one)))
+    # then those that come first are offered, and the others are told by the limit's name
+    assert [each.definition.name for each in made.candidates] == ["t0", "t1"]
+    assert [left.tool for left in made.excluded] == ["t2", "t3", "t9"]
+    assert all(f"tools_work={int(2.5 * one):,}" in left.reason for left in made.excluded)
+
+
+@pytest.fixture
+def defined(monkeypatch):
+    """What was decoded, in its order."""
+    seen = []
+
+    def counted(raw):
+        seen.append(json.loads(raw)["name"])
+        return define(raw)
+
+    monkeypatch.setattr("mcprelay.relay.reading.define", counted)
+    return seen
+
+
+async def test_a_list_that_is_larger_than_what_is_shared_is_read_once(defined):
+    # given less room for what is kept of all servers than one list takes
+    readings = Readings(entries=2)
+    tools = listed(*(wide(number) for number in range(5)))
+    first, second = [await select(tools, settings=far(), section=None, readings=readings) for _ in range(2)]
+    assert defined == ["t0", "t1", "t2", "t3", "t4"]
+    assert all(one.reading is two.reading for one, two in zip(first.candidates, second.candidates, strict=True))
+
+
+async def test_a_definition_that_is_too_long_is_not_decoded(defined):
+    long = {"name": "long", "inputSchema": {"type": "object", "x": [[]] * 1_000}}
+    made = await chosen([long, wide(1)], far(definition_bytes=2_000))
+    assert [left.reason for left in made.excluded] == ["its definition is longer than definition_bytes=2,000 allows"]
+    assert defined == ["t1"]
+
+
+async def test_what_there_is_no_room_for_is_not_decoded_and_what_is_no_definition_takes_room_too(defined):
+    # given a list of what is no definition, and room for a few of them
+    nothing = [{"name": f"n{number}", "inputSchema": [[]] * 100} for number in range(20)]
+    takes = memory(json.dumps(nothing[0]).encode())
+    readings, settings = Readings(), far(tools_bytes=int(3.5 * takes))
+    for _ in range(2):
+        made = await chosen(nothing, settings, readings)
+        assert ["tools_bytes" in left.reason for left in made.excluded] == [False] * 3 + [True] * 17
+    # then only these were looked at, and once
+    assert defined == ["n0", "n1", "n2"]
+
+
 async def test_what_is_not_allowed_takes_no_room():
     tools = [wide(number) for number in range(6)]
     one = Readings().of(define(tools[0]), limits=Limits()).memory

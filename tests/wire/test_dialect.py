@@ -121,6 +121,19 @@ def test_a_schema_over_a_limit_is_refused_in_every_dialect():
             dialect(TREE, limits=SchemaLimits(schema_nodes=5))
 
 
+def test_a_schema_that_is_known_to_be_well_formed_is_not_looked_at_again():
+    schema = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"$ref": "#/properties/a"}}}
+    for dialect in (plain, openai_strict, gemini):
+        known = dialect(schema, limits=SchemaLimits(schema_bytes=5), formed="known")
+        assert known.schema == dialect(schema).schema
+
+
+def test_who_is_given_a_schema_may_change_it():
+    made = plain({"type": "object", "properties": {"a": {"type": "string"}}})
+    made.schema["properties"].clear()
+    assert list(made.schema["properties"]) == ["a"]
+
+
 def test_names_of_members_that_a_provider_refuses_are_shown_as_others_and_given_back():
     schema = properties(**{"a b": properties(**{"$x": {"type": "array", "items": properties(é={})}}), "ok.-": {}})
     made = plain(schema, members="anthropic")

@@ -6,11 +6,11 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from mcprelay.adapters.attachment import PICTURES, base64_of, left_out
-from mcprelay.adapters.offered import form, guarded_only, offered, schema
+from mcprelay.adapters.offered import form, guarded_only, offered
 from mcprelay.adapters.sdk import Sdk, check_reply
 from mcprelay.relay.frame import Framed, Words
 from mcprelay.relay.toolset import ToolSet
-from mcprelay.wire.dialect import Rewritten, plain
+from mcprelay.wire.dialect import Formed, Rewritten, plain
 
 with Sdk("anthropic"):
     from anthropic.types import (
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
     Block = TextBlockParam | ImageBlockParam | DocumentBlockParam
 
 
-def _dialect(schema: Node, *, limits: SchemaLimits) -> Rewritten:
-    return plain(schema, members="anthropic", limits=limits)
+def _dialect(schema: Node, *, limits: SchemaLimits, formed: Formed) -> Rewritten:
+    return plain(schema, members="anthropic", limits=limits, formed=formed)
 
 
 def tools(guarded: ToolSet) -> list[ToolParam]:
     """The tools, for `messages.create(tools=…)`."""
     return [
-        ToolParam(name=tool.name, description=tool.description, input_schema=schema(form(tool, _dialect)))
+        ToolParam(name=tool.name, description=tool.description, input_schema=form(tool, _dialect).schema)
         for tool in offered(guarded)
     ]
 

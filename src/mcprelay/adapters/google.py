@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from mcprelay.adapters.attachment import left_out
-from mcprelay.adapters.offered import form, guarded_only, offered, schema
+from mcprelay.adapters.offered import form, guarded_only, offered
 from mcprelay.adapters.sdk import Sdk, check_reply
 from mcprelay.relay.frame import Framed, Words
 from mcprelay.relay.toolset import ToolSet
@@ -25,7 +25,7 @@ def tools(guarded: ToolSet) -> list[types.Tool]:
     """The tools, for `GenerateContentConfig(tools=…)`. None at all for an empty set, which the API would refuse."""
     declarations = [
         types.FunctionDeclaration(
-            name=tool.name, description=tool.description, parameters_json_schema=schema(form(tool, gemini))
+            name=tool.name, description=tool.description, parameters_json_schema=form(tool, gemini).schema
         )
         for tool in offered(guarded)
     ]

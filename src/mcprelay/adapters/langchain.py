@@ -7,7 +7,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from mcprelay.adapters.attachment import PORTABLE, base64_of, file_name, left_out
-from mcprelay.adapters.offered import form, guarded_only, offered, schema
+from mcprelay.adapters.offered import form, guarded_only, offered
 from mcprelay.adapters.sdk import Sdk, check_reply
 from mcprelay.relay.frame import Framed, Words
 from mcprelay.relay.guarded import GuardedTool
@@ -36,7 +36,7 @@ def tools(guarded: ToolSet, *, carried: Collection[str] = PORTABLE) -> list[Base
             _Tool(
                 name=tool.name,
                 description=tool.description,
-                args_schema=schema(shown),
+                args_schema=shown.schema,
                 response_format="content_and_artifact",
                 handle_tool_error=_told,
                 guarded=tool,

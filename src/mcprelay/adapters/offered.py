@@ -1,28 +1,24 @@
 """What adapters take: tool sets that a `Relay` made, and their schemas in a provider's form.
 
-A form follows from the definition alone, so it is worked out once for each digest. Nothing here knows an SDK.
+A form follows from the definition alone, so it is worked out once, and kept with what else is known of the definition.
+How much there is to work out for one server is bounded before a tool is offered (`tools_work`). Nothing here
+knows an SDK.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import deepcopy
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
 from mcprelay.relay.guarded import GuardedTool
-from mcprelay.relay.kept import Kept, memory
 from mcprelay.relay.toolset import ToolSet
-from mcprelay.wire.dialect import Rewritten
 from mcprelay.wire.schema import DEFAULT_LIMITS, SchemaLimits
 
 Form = TypeVar("Form")
 
 _DEEPEST = 200
-_GROWTH = 3
-"""How many times the schema a form may be: its references are replaced, and its changes told."""
-_known: Kept[tuple[str, Callable[..., Any]], Any] = Kept(entries=10_000)
 
 
 def offered(guarded: ToolSet) -> tuple[GuardedTool, ...]:
@@ -49,12 +45,13 @@ def guarded_only(guarded: ToolSet) -> ToolSet:
 
 def form(tool: GuardedTool, dialect: Callable[..., Form]) -> Form:
     """A tool's schema in a provider's form. `dialect` is a function of a module, which is what the form is kept by."""
-    place = (tool.digest, dialect)
-    made: Form | None = _known.get(place)
+    reading = tool.reading
+    made: Form | None = reading.forms.get(dialect)
     if made is None:
-        text = msgspec.json.encode(tool.input_schema)
-        made = dialect(tool.input_schema, limits=_limits(len(text)))
-        _known.put(place, made, size=_GROWTH * memory(text))
+        schema = reading.presented.schema
+        formed = "known" if reading.validator.weight.depth <= _DEEPEST else "unknown"
+        limits = _limits(len(msgspec.json.encode(schema)))
+        made = reading.forms[dialect] = dialect(schema, limits=limits, formed=formed)
     return made
 
 
@@ -67,8 +64,3 @@ def _limits(size: int) -> SchemaLimits:
         schema_patterns=max(DEFAULT_LIMITS.schema_patterns, size),
         schema_pattern_bytes=max(DEFAULT_LIMITS.schema_pattern_bytes, size << 20),
     )
-
-
-def schema(shown: Rewritten) -> dict[str, Any]:
-    """A copy of the schema, which an SDK may change."""
-    return deepcopy(dict(shown.schema))

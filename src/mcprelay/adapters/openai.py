@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from mcprelay.adapters.attachment import PICTURES, data_url, file_name, left_out
-from mcprelay.adapters.offered import form, guarded_only, offered, schema
+from mcprelay.adapters.offered import form, guarded_only, offered
 from mcprelay.adapters.sdk import Sdk, check_reply
 from mcprelay.relay.frame import Framed, Words
 from mcprelay.relay.toolset import ToolSet
-from mcprelay.wire.dialect import Rewritten, openai_strict, plain
+from mcprelay.wire.dialect import Formed, Rewritten, openai_strict, plain
 from mcprelay.wire.reference import Node
 from mcprelay.wire.schema import SchemaLimits
 
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from mcprelay.relay.media import Media
 
 
-def dialect(schema: Node, *, limits: SchemaLimits) -> tuple[Rewritten, bool]:
+def dialect(schema: Node, *, limits: SchemaLimits, formed: Formed) -> tuple[Rewritten, bool]:
     """The schema that the model sees, and whether OpenAI may enforce it: only where the meaning stays the same."""
-    strict = openai_strict(schema, limits=limits)
-    return (plain(schema, limits=limits), False) if strict is None else (strict, True)
+    strict = openai_strict(schema, limits=limits, formed=formed)
+    return (plain(schema, limits=limits, formed=formed), False) if strict is None else (strict, True)
 
 
 def tools(guarded: ToolSet) -> list[FunctionToolParam]:
@@ -41,7 +41,7 @@ def tools(guarded: ToolSet) -> list[FunctionToolParam]:
                 type="function",
                 name=tool.name,
                 description=tool.description,
-                parameters=schema(shown),
+                parameters=shown.schema,
                 strict=strict,
             )
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mcprelay.adapters.attachment import PICTURES, data_url, file_name, left_out
-from mcprelay.adapters.offered import form, offered, schema
+from mcprelay.adapters.offered import form, offered
 from mcprelay.adapters.sdk import Sdk
 from mcprelay.relay.frame import Framed, Words
 from mcprelay.relay.toolset import ToolSet
@@ -32,7 +32,7 @@ def tools(guarded: ToolSet) -> list[FunctionTool]:
             FunctionTool(
                 name=tool.name,
                 description=tool.description,
-                params_json_schema=schema(shown),
+                params_json_schema=shown.schema,
                 on_invoke_tool=_invoke(tool, shown),
                 strict_json_schema=strict,
             )

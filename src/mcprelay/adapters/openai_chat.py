@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from mcprelay.adapters.attachment import PICTURES, data_url, left_out
-from mcprelay.adapters.offered import form, guarded_only, offered, schema
+from mcprelay.adapters.offered import form, guarded_only, offered
 from mcprelay.adapters.openai import call, dialect
 from mcprelay.adapters.sdk import Sdk, check_reply
 from mcprelay.relay.frame import Framed, Words
@@ -33,7 +33,7 @@ def tools(guarded: ToolSet) -> list[ChatCompletionFunctionToolParam]:
         function: Any = {
             "name": tool.name,
             "description": tool.description,
-            "parameters": schema(shown),
+            "parameters": shown.schema,
             "strict": strict,
         }
         made.append(ChatCompletionFunctionToolParam(type="function", function=function))

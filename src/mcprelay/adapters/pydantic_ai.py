@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Collection
 from typing import TYPE_CHECKING, Any
 
 from mcprelay.adapters.attachment import PORTABLE, left_out
-from mcprelay.adapters.offered import form, offered, schema
+from mcprelay.adapters.offered import form, offered
 from mcprelay.adapters.sdk import Sdk
 from mcprelay.relay.frame import Framed, Words
 from mcprelay.relay.toolset import ToolSet
@@ -36,7 +36,7 @@ def tools(guarded: ToolSet, *, carried: Collection[str] = PORTABLE) -> list[Tool
     for tool in offered(guarded):
         shown = form(tool, plain)
         function = _function(tool, shown, carried)
-        one = Tool.from_schema(function, tool.name, tool.description, json_schema=schema(shown), takes_ctx=False)
+        one = Tool.from_schema(function, tool.name, tool.description, json_schema=shown.schema, takes_ctx=False)
         one.function_schema.validator = _OBJECT
         made.append(one)
     return made

@@ -150,7 +150,7 @@ async def _offered(server: ServerSettings, options: Options) -> _Offer:
     definitions: list[Definition] = []
     remarks = tuple(found.repeated.values())
     warnings = tuple(each for each in found.warnings if each not in remarks)
-    whole, room = not warnings, Room(Readings(), server.limits)
+    whole, room = not warnings, Room(Readings(), server)
     for each in found.excluded:
         say(f"{server.name}: {legible(each.name)} is no definition of a tool: {' '.join(each.reason.split())}")
     try:

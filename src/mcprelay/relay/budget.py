@@ -37,6 +37,8 @@ class Limits(Struct, frozen=True, kw_only=True):
         definition_bytes: One tool's definition as JSON.
         tools: Tools of one server.
         tools_bytes: What all that are offered of one server take in memory, their patterns compiled, as estimated.
+        tools_work: What it takes to rewrite the schemas of all that are offered of one server for a provider, counted:
+            one for each value in them, and 32 for each reference.
         calls: Calls to one server at once; more wait for their turn.
         message_bytes: One message of the server on the wire, and all pages of a list; what is longer is refused while
             it comes.
@@ -76,6 +78,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     definition_bytes: int = 262_144
     tools: int = 1_000
     tools_bytes: int = 128 * MIB
+    tools_work: int = 400_000
     calls: int = 32
     message_bytes: int = 64 * MIB
     message_values: int = 1_000_000

@@ -26,6 +26,7 @@ from mcprelay.types import ToolResult
 if TYPE_CHECKING:
     from mcprelay.client.outcome import Succeeded
     from mcprelay.relay.post import Standing
+    from mcprelay.relay.reading import Reading
 
 MAKER: Final = object()
 """Who has it may make guarded tools: this package's `ToolSet` and `Relay`."""
@@ -109,6 +110,11 @@ class GuardedTool:
     def server(self) -> str:
         """The configured name of its server."""
         return self._post.settings.name
+
+    @property
+    def reading(self) -> Reading:
+        """What is known of the definition: shared by all tools that have it, and not to be changed."""
+        return self._candidate.reading
 
     async def __call__(self, /, *positionals: Any, **keywords: Any) -> Framed:
         """Call the tool from a program: with keywords, one mapping, or positionals in the order of `required`.

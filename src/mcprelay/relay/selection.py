@@ -18,7 +18,7 @@ from mcprelay.relay.errors import DefinitionChanged, DefinitionRefused
 from mcprelay.relay.listed import Listed
 from mcprelay.relay.lock import Section
 from mcprelay.relay.pins import Definition
-from mcprelay.relay.reading import Reading, Readings, Room
+from mcprelay.relay.reading import Reading, Readings, Room, too_long
 from mcprelay.relay.report import Left
 from mcprelay.relay.reveal import legible
 from mcprelay.relay.settings import ServerSettings
@@ -58,15 +58,21 @@ async def select(listed: Listed, *, settings: ServerSettings, section: Section |
     require_few(len(listed.tools), settings)
     choosing = _Choosing(listed, settings=settings, section=section, readings=readings)
     pace = _Pace(settings)
-    for name, raw in listed.tools:
-        if trust.allows(name):
-            choosing.look(name, raw)
-            await pace.breathe()
+    none = f"what the server lists is no definition of a tool; `mcprelay tools {server}` says why"
+    over = {
+        "depth": f"its definition nests deeper than message_depth={limits.message_depth} allows",
+        "definition_bytes": too_long(limits),
+    }
+    try:
+        for name, raw in listed.tools:
+            if trust.allows(name):
+                choosing.look(name, raw)
+                await pace.breathe()
+    finally:
+        choosing.room.close()  # what was not looked at in time goes on from there
     for name, limit in listed.left_out:
         if trust.allows(name):
-            deep = f"its definition nests deeper than message_depth={limits.message_depth} allows"
-            none = f"what the server lists is no definition of a tool; `mcprelay tools {server}` says why"
-            _exclude(choosing.made, settings, name, deep if limit == "depth" else none)
+            _exclude(choosing.made, settings, name, over.get(limit, none))
     names = {name for name, _ in listed.tools} | {name for name, _ in listed.left_out}
     choosing.made.missing = [Left(server=server, tool=name) for name in trust.missing(names)]
     pinned = sorted(settings.pins.digests.keys() - names - (trust.names or frozenset()))
@@ -98,20 +104,19 @@ class _Choosing:
         self._revision = listed.revision
         self._settings = settings
         self._section = section
-        self._readings = readings
-        self._room = Room(readings, settings.limits)
+        self.room = Room(readings, settings)
 
     def look(self, name: str, raw: bytes) -> None:
         """Decide about a tool that is trusted."""
         made, settings = self.made, self._settings
         try:
-            definition = self._readings.define(raw)
+            definition = self.room.define(raw)
             pinned = pin(definition, settings=settings, section=self._section, revision=self._revision)
             if pinned == "new":
                 reason = f"review it with `mcprelay lock {settings.name}`"
                 made.new.append(Left(server=settings.name, tool=name, reason=reason))
                 return
-            reading = self._room.read(definition)
+            reading = self.room.read(definition)
         except DefinitionChanged as changed:
             made.changed.append(changed)
         except DefinitionRefused as refused:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Literal
 
+import msgspec
 from msgspec import Struct
 
 from mcprelay.wire.change import Changes
@@ -23,6 +24,8 @@ from mcprelay.wire.strict import Lost, Strict
 
 MemberRule = Literal["any", "anthropic", "gemini"]
 """Whose rule for the names of an object's members is kept."""
+Formed = Literal["known", "unknown"]
+"""Whether a schema is known to be within its limits and of the form of its draft, as one with a `Validator` is."""
 RULES: dict[MemberRule, re.Pattern[str]] = {
     "any": re.compile(r"(?s:.*)"),
     "anthropic": re.compile(r"[A-Za-z0-9_.-]{1,64}"),
@@ -34,31 +37,44 @@ class Rewritten(Struct, frozen=True):
     """A schema for a provider.
 
     Attributes:
-        schema: The rewritten schema, an object schema with `properties`.
+        text: The rewritten schema as JSON, an object schema with `properties`.
         changes: What was changed, each with its place. Words of the original: untrusted.
         restore: Turns arguments for `schema` into arguments for the original. They are still to be validated.
     """
 
-    schema: Node
+    text: bytes
     changes: tuple[str, ...]
     restore: Callable[[dict[str, Any]], dict[str, Any]]
 
+    @property
+    def schema(self) -> Node:
+        """The rewritten schema, another one each time: who is given it may change it."""
+        return msgspec.json.decode(self.text)  # type: ignore[no-any-return]
 
-def plain(schema: Node, *, members: MemberRule = "any", limits: SchemaLimits = DEFAULT_LIMITS) -> Rewritten:
+
+def plain(
+    schema: Node, *, members: MemberRule = "any", limits: SchemaLimits = DEFAULT_LIMITS, formed: Formed = "unknown"
+) -> Rewritten:
     """The same demands without references, `$schema`, comments and `x-…`: for providers that take JSON Schema 2020-12.
 
     Raises:
         SchemaRefused: The schema is over a limit, is no valid schema, or refers to something outside of itself.
     """
-    made, changes = _prepared(schema, limits)
+    made, changes = _prepared(schema, limits, formed)
     rule = RULES[members]
     if members == "any":
-        return Rewritten(made, changes.told, dict)
+        return Rewritten(msgspec.json.encode(made), changes.told, dict)
     renamed = _renamed(made, rule, "#", changes)
-    return Rewritten(renamed, changes.told, lambda given: without_names(given, schema, rule, work=limits.schema_work))
+    return Rewritten(
+        msgspec.json.encode(renamed),
+        changes.told,
+        lambda given: without_names(given, schema, rule, work=limits.schema_work),
+    )
 
 
-def openai_strict(schema: Node, *, limits: SchemaLimits = DEFAULT_LIMITS) -> Rewritten | None:
+def openai_strict(
+    schema: Node, *, limits: SchemaLimits = DEFAULT_LIMITS, formed: Formed = "unknown"
+) -> Rewritten | None:
     """The form that OpenAI enforces while the model writes, or None where the meaning would change.
 
     Every member is required there; one that may be left out takes null instead, and the way back removes that null. A
@@ -67,29 +83,36 @@ def openai_strict(schema: Node, *, limits: SchemaLimits = DEFAULT_LIMITS) -> Rew
     Raises:
         SchemaRefused: The schema is over a limit, is no valid schema, or refers to something outside of itself.
     """
-    made, changes = _prepared(schema, limits)
+    made, changes = _prepared(schema, limits, formed)
     try:
         strict = Strict(changes).root(made)
     except Lost:
         return None
-    return Rewritten(strict, changes.told, lambda given: without_fill(given, schema, work=limits.schema_work))
+    return Rewritten(
+        msgspec.json.encode(strict), changes.told, lambda given: without_fill(given, schema, work=limits.schema_work)
+    )
 
 
-def gemini(schema: Node, *, limits: SchemaLimits = DEFAULT_LIMITS) -> Rewritten:
+def gemini(schema: Node, *, limits: SchemaLimits = DEFAULT_LIMITS, formed: Formed = "unknown") -> Rewritten:
     """The keywords that Gemini takes; demands that it cannot express move into the description.
 
     Raises:
         SchemaRefused: The schema is over a limit, is no valid schema, or refers to something outside of itself.
     """
-    made, changes = _prepared(schema, limits)
+    made, changes = _prepared(schema, limits, formed)
     rule = RULES["gemini"]
     made = reduced(_renamed(made, rule, "#", changes), "#", changes)
-    return Rewritten(made, changes.told, lambda given: without_names(given, schema, rule, work=limits.schema_work))
+    return Rewritten(
+        msgspec.json.encode(made),
+        changes.told,
+        lambda given: without_names(given, schema, rule, work=limits.schema_work),
+    )
 
 
-def _prepared(schema: Node, limits: SchemaLimits) -> tuple[Node, Changes]:
+def _prepared(schema: Node, limits: SchemaLimits, formed: Formed) -> tuple[Node, Changes]:
     """The schema without references, as an object schema with `properties`, since arguments are always an object."""
-    well_formed(schema, limits=limits)
+    if formed == "unknown":
+        well_formed(schema, limits=limits)
     made, changes = inlined(schema, growth=limits.schema_bytes // 4)
     if made.get("type") != "object":
         made = {"type": "object", **{keyword: value for keyword, value in made.items() if keyword != "type"}}

@@ -18,6 +18,8 @@ from mcprelay.wire.reference import MANY, NAMED, ONE, REFERENCES, SHELVES, Docum
 ANNOTATIONS = frozenset(["title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly"])
 """Keywords that say something and demand nothing."""
 _IDENTITY = frozenset(["$schema", "$id", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$comment", "$vocabulary"])
+_MARKS = (b'"$', b'"x-', b'"definitions"')
+"""Where a document's JSON has none of them, nothing is replaced or left out: it is copied in one go."""
 _DEEPEST = 100
 
 
@@ -34,8 +36,11 @@ def inlined(schema: Node, *, growth: int) -> tuple[Node, Changes]:
     Raises:
         SchemaRefused: A reference points outside of the document or at nothing.
     """
+    encoded = msgspec.json.encode(schema)
+    if not any(mark in encoded for mark in _MARKS):
+        return msgspec.json.decode(encoded), Changes()
     try:
-        return _Copy(schema, budget=2 * len(msgspec.json.encode(schema)) + growth).made()
+        return _Copy(schema, budget=2 * len(encoded) + growth).made()
     except _Outgrown:
         made, changes = _Copy(schema, budget=None).made()
         changes.append("#: references stay, because the schema without them would be too large")
