@@ -7,7 +7,6 @@ from msgspec.structs import replace
 
 from mcprelay.client.elicitation import Elicitation
 from mcprelay.relay import Limits, NotTrusted, Relay, reading
-from mcprelay.relay.budget import Ledger
 from mcprelay.relay.frame import Funnel
 from mcprelay.relay.pins import define, matches
 from mcprelay.relay.policy import declared
@@ -72,7 +71,7 @@ async def test_what_a_model_calls_a_tool_is_not_repeated_to_it():
 
 async def test_the_fields_of_a_form_are_inside_the_frame_of_its_question():
     seen = []
-    funnel = lambda one: Funnel(one.name, limits=one.limits, ledger=Ledger())  # noqa: E731
+    funnel = lambda one, ledger: Funnel(one.name, limits=one.limits, ledger=ledger)  # noqa: E731
     elicit, _ = Askers(funnel, elicit=lambda asked: seen.append(asked) or asked.question.decline(), sample=None).of(
         ServerSettings(name="far", transport="object", limits=Limits())
     )

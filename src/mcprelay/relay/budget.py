@@ -5,6 +5,7 @@ Bounds are refusals, never cuts. An account is asked before anything is shown, a
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from msgspec import Struct
@@ -70,9 +71,9 @@ class Limits(Struct, frozen=True, kw_only=True):
     media_bytes: int = 5 * MIB
     media_pixels: int = 64_000_000
     result_media_bytes: int = 20 * MIB
+    media_steps: int = 1_000_000
     server_bytes: int | None = None
     server_tokens: int | None = None
-    media_steps: int = 1_000_000
     run_bytes: int | None = None
     run_tokens: int | None = None
     definition_bytes: int = 262_144
@@ -148,16 +149,23 @@ class Ledger:
         Raises:
             ResultTooLarge: A budget of the run would be exceeded; nothing was taken.
         """
-        more = tokens or 0
-        before = self._servers.get(server, (0, 0))
-        of_server = (before[0] + size, before[1] + more)
         if limits.is_budgeted:
-            of_run = self.spent()
-            _within("server_bytes", limits.server_bytes, of_server[0], server)
-            _within("run_bytes", limits.run_bytes, of_run[0] + size, server)
-            _within("server_tokens", limits.server_tokens, of_server[1], server)
-            _within("run_tokens", limits.run_tokens, of_run[1] + more, server)
-        self._servers[server] = of_server
+            self.require(server, size=size, tokens=tokens, limits=limits)
+        before = self._servers.get(server, (0, 0))
+        self._servers[server] = (before[0] + size, before[1] + (tokens or 0))
+
+    def require(self, server: str, *, size: int, tokens: int | None, limits: Limits) -> None:
+        """See that so much could be taken.
+
+        Raises:
+            ResultTooLarge: As `spend`.
+        """
+        more = tokens or 0
+        of_server, of_run = self.spent(server), self.spent()
+        _within("server_bytes", limits.server_bytes, of_server[0] + size, server)
+        _within("run_bytes", limits.run_bytes, of_run[0] + size, server)
+        _within("server_tokens", limits.server_tokens, of_server[1] + more, server)
+        _within("run_tokens", limits.run_tokens, of_run[1] + more, server)
 
     def spent(self, server: str | None = None) -> tuple[int, int]:
         """Bytes and tokens so far, of one server or of the whole run."""
@@ -165,6 +173,21 @@ class Ledger:
             return self._servers.get(server, (0, 0))
         sizes, tokens = zip(*self._servers.values(), strict=True) if self._servers else ((), ())
         return sum(sizes), sum(tokens)
+
+
+class Joint(Ledger):
+    """Several accounts that pay for the same text, each of them for all of it, or none of them for anything."""
+
+    def __init__(self, ledgers: Iterable[Ledger]) -> None:
+        super().__init__()
+        self._ledgers = tuple(ledgers)
+
+    def spend(self, server: str, *, size: int, tokens: int | None, limits: Limits) -> None:
+        """As `Ledger.spend`, from each of them."""
+        for ledger in self._ledgers:
+            ledger.require(server, size=size, tokens=tokens, limits=limits)
+        for ledger in self._ledgers:
+            ledger.spend(server, size=size, tokens=tokens, limits=limits)
 
 
 def _within(limit: str, allowed: int | None, actual: int, server: str) -> None:

@@ -151,6 +151,9 @@ class Funnel:
         filters: Each sees the text that the one before it left.
         tokens: Counts tokens, where a limit is in tokens.
         ledger: The account of the run; a new one if None.
+
+    Attributes:
+        ledger: The account.
     """
 
     def __init__(
@@ -168,7 +171,7 @@ class Funnel:
         self._limits = limits or Limits()
         self._filters = tuple(filters)
         self._counter = tokens
-        self._ledger = ledger or Ledger()
+        self.ledger = ledger or Ledger()
 
     def result(self, result: ToolResult, *, tool: str | None = None, narrower: Sequence[str] = ()) -> Framed:
         """What a tool answered, its errors included.
@@ -281,7 +284,7 @@ class Funnel:
             length = size(words)
         tokens = None if self._counter is None else self._tokens(words, self._counter)
         shown = length + sum(len(medium.data) for medium in found.media)
-        self._ledger.spend(self._server, size=shown, tokens=tokens, limits=self._limits)
+        self.ledger.spend(self._server, size=shown, tokens=tokens, limits=self._limits)
         parts: tuple[Words | Media, ...] = (Words(words), *found.media)
         if not case.failed:
             return Framed(parts=parts, size=length, tokens=tokens, result=case.answer, server=self._server)

@@ -149,7 +149,10 @@ class GuardedTool:
             if isinstance(ready, tuple):
                 standing, final = ready
                 try:  # here and not one level below: each level is gone through again whenever the call waits
-                    outcome = await standing.station.call(self._tool, final, spent=standing.spent)
+                    station = standing.station
+                    call = station.call(self._tool, final, spent=standing.spent)
+                    asking = station.askers.answering
+                    outcome = await (station.askers.charged(self._funnel.ledger, call) if asking else call)
                 except LocalFault:  # the program's own doing: no model can do anything about it
                     raise
                 except Exception as error:  # noqa: BLE001 - whatever it is, the model gets a sentence and the program its log

@@ -92,7 +92,7 @@ class Relay(Library):
         _checked("on_sample", on_sample, "asked")
         self._readings = Readings()
         self._behalf = Behalf()
-        askers = Askers(self._funnel, elicit=on_elicit, sample=on_sample)
+        askers = Askers(self._charged, elicit=on_elicit, sample=on_sample)
         shelves = Shelves(self._config.cache, clock=clock)
         self._stations = Stations(shelves, askers=askers, connections=connections)
 
@@ -308,9 +308,6 @@ class Relay(Library):
             principal=self._behalf.principal,
             funnels=self._charged,
         )
-
-    def _funnel(self, settings: ServerSettings) -> Funnel:
-        return self._charged(settings, Ledger())
 
     def _charged(self, settings: ServerSettings, ledger: Ledger) -> Funnel:
         return Funnel(settings.name, limits=settings.limits, filters=self._filters, tokens=self._counter, ledger=ledger)

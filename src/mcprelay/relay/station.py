@@ -56,6 +56,7 @@ class Station:
 
     Attributes:
         used_at: When it was last asked for, as the shelves' clock told it.
+        askers: Who answers the questions that come over this connection.
     """
 
     def __init__(
@@ -77,7 +78,8 @@ class Station:
         self.heard: Counter[str] = Counter()
         self._shelves = shelves
         self._notices = Notices(self._changed)
-        self._client = dial(settings, token=token, askers=askers, cache=self._notices, on_log=self._logged)
+        self.askers = askers.apart()
+        self._client = dial(settings, token=token, askers=self.askers, cache=self._notices, on_log=self._logged)
         self._opened: asyncio.Task[Any] | None = None
         self._connected = False
         self._listing = asyncio.Lock()
