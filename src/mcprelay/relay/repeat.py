@@ -26,6 +26,8 @@ _TAIL = 16
 _STEP = 128
 """Characters that are compared whole in one step."""
 
+_FOR_ADDRESSES = bytes.maketrans(b"+/", b"-_")
+
 _Ending: TypeAlias = dict[str, None]
 _Place: TypeAlias = tuple[int, int]
 """Where in a form a window begins, and how long the form is."""
@@ -125,8 +127,8 @@ def _length(data: bytes) -> int:
 
 def _forms(data: bytes) -> set[str]:
     """How data may be written, without padding."""
-    plain = b64encode(data).decode().rstrip("=")
-    return {plain, plain.replace("/", "\\/"), plain.replace("+", "-").replace("/", "_")}
+    plain = b64encode(data).rstrip(b"=")
+    return {form.decode() for form in (plain, plain.replace(b"/", b"\\/"), plain.translate(_FOR_ADDRESSES))}
 
 
 def _padded(text: str, stop: int) -> int:
