@@ -20,13 +20,13 @@ from mcprelay.relay.failure import tell
 from mcprelay.relay.frame import Framed, Funnel
 from mcprelay.relay.gate import Call, Gated, admit
 from mcprelay.relay.post import Post
+from mcprelay.relay.reading import Reading
 from mcprelay.relay.selection import Candidate
 from mcprelay.types import ToolResult
 
 if TYPE_CHECKING:
     from mcprelay.client.outcome import Succeeded
     from mcprelay.relay.post import Standing
-    from mcprelay.relay.reading import Reading
 
 MAKER: Final = object()
 """Who has it may make guarded tools: this package's `ToolSet` and `Relay`."""
