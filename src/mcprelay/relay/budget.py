@@ -28,7 +28,7 @@ class Limits(Struct, frozen=True, kw_only=True):
         result_tokens: Text of one result as framed, by the counter that the application supplies.
         result_blocks: Content blocks of one result.
         media_bytes: One picture, sound or file, decoded.
-        media_pixels: One picture, unpacked, as its head says.
+        media_pixels: One picture, unpacked: the largest size that it states.
         result_media_bytes: All of them in one result.
         media_steps: Looks that it may take to find media that the text of one result repeats.
         server_bytes: Text, and media as they are decoded, of one server within one run.
@@ -79,7 +79,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     definition_bytes: int = 262_144
     tools: int = 1_000
     tools_bytes: int = 128 * MIB
-    tools_work: int = 400_000
+    tools_work: int = 250_000
     calls: int = 32
     message_bytes: int = 64 * MIB
     message_values: int = 1_000_000
