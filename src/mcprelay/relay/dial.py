@@ -9,10 +9,13 @@ import math
 import os
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from mcprelay.client import Client
 from mcprelay.errors import ConfigurationError
 from mcprelay.relay.errors import SettingWrong
 from mcprelay.relay.network import network
+from mcprelay.relay.settings import Secret
 from mcprelay.types import ClientCapabilities
 
 if TYPE_CHECKING:
@@ -52,7 +55,8 @@ def dial(
     Raises:
         SettingWrong: The settings are none that a client can have.
     """
-    elicit, sample = askers.of(settings)
+    # The token is theirs who call, and is kept out of what they, or their models, are asked.
+    elicit, sample = askers.of(settings if token is None else replace(settings, token=Secret(token)))
     capabilities = ClientCapabilities(
         elicitation=None if elicit is None else {"form": {}, "url": {}}, sampling=None if sample is None else {}
     )

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcprelay.relay.errors import DefinitionRefused, NotTrusted
 from mcprelay.relay.pins import define
+from mcprelay.relay.redaction import Redaction, secrets_of
 from mcprelay.relay.reveal import legible
 from mcprelay.relay.selection import pin
+from mcprelay.relay.settings import Secret
 from mcprelay.relay.stations import Reached
 
 if TYPE_CHECKING:
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from mcprelay.relay.lockfile import LockFile
     from mcprelay.relay.pins import Definition
     from mcprelay.relay.selection import Pinned
-    from mcprelay.relay.settings import Secret, ServerSettings, TokenSource
+    from mcprelay.relay.settings import ServerSettings, TokenSource
     from mcprelay.relay.station import Station
     from mcprelay.relay.stations import Stations
 
@@ -58,7 +60,7 @@ class Post:
         lock: LockFile,
         token: Secret | TokenSource | None,
         principal: Any,
-        funnels: Callable[[ServerSettings, Ledger], Funnel],
+        funnels: Callable[[ServerSettings, Ledger, Redaction | None], Funnel],
     ) -> None:
         self.settings = settings
         self.principal = principal
@@ -66,6 +68,7 @@ class Post:
         self._lock = lock
         self._token = token
         self._funnels = funnels
+        self._redaction = _redaction(settings, token)
         self._station: Station | None = None
 
     def calls_like(self, other: Post) -> bool:
@@ -76,7 +79,7 @@ class Post:
 
     def funnel(self, ledger: Ledger) -> Funnel:
         """The way of its texts to a model."""
-        return self._funnels(self.settings, ledger)
+        return self._funnels(self.settings, ledger, self._redaction)
 
     def require(self, tool: str) -> None:
         """See that a tool may be used, before anything is sent.
@@ -103,6 +106,8 @@ class Post:
         if known is not None and not known.closed:
             return Reached(known)
         reached = await self._stations.of(self.settings, token=self._token)
+        if self._redaction is not None:
+            self._redaction.learn(reached.station.redaction.secrets)
         if not callable(self._token) and not callable(self.settings.token):
             self._station = reached.station
         return reached
@@ -162,3 +167,9 @@ class Post:
             if name == offered.name and define(raw).digest == offered.digest:
                 return found
         raise DefinitionRefused("the server offers another definition now, or none", server=self.settings.name)
+
+
+def _redaction(settings: ServerSettings, token: Secret | TokenSource | None) -> Redaction | None:
+    """What takes secrets out of answers, where there are any: it costs every answer its time."""
+    secrets = secrets_of(settings, token.value if isinstance(token, Secret) else None)
+    return Redaction(secrets) if secrets or callable(token) or callable(settings.token) else None

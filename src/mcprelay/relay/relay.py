@@ -24,6 +24,7 @@ from mcprelay.relay.offer import Chosen, offered
 from mcprelay.relay.post import Post
 from mcprelay.relay.question import Askers, OnAsked
 from mcprelay.relay.reading import Readings
+from mcprelay.relay.redaction import Redaction, secrets_of
 from mcprelay.relay.selection import select
 from mcprelay.relay.settings import CacheSettings, ServerSettings
 from mcprelay.relay.stations import Shelves, Stations
@@ -92,7 +93,7 @@ class Relay(Library):
         _checked("on_sample", on_sample, "asked")
         self._readings = Readings()
         self._behalf = Behalf()
-        askers = Askers(self._charged, elicit=on_elicit, sample=on_sample)
+        askers = Askers(self._asking, elicit=on_elicit, sample=on_sample)
         shelves = Shelves(self._config.cache, clock=clock)
         self._stations = Stations(shelves, askers=askers, connections=connections)
 
@@ -309,8 +310,12 @@ class Relay(Library):
             funnels=self._charged,
         )
 
-    def _charged(self, settings: ServerSettings, ledger: Ledger) -> Funnel:
-        return Funnel(settings.name, limits=settings.limits, filters=self._filters, tokens=self._counter, ledger=ledger)
+    def _charged(self, settings: ServerSettings, ledger: Ledger, redaction: Redaction | None) -> Funnel:
+        filters = self._filters if redaction is None else (redaction.filtered, *self._filters)
+        return Funnel(settings.name, limits=settings.limits, filters=filters, tokens=self._counter, ledger=ledger)
+
+    def _asking(self, settings: ServerSettings, ledger: Ledger) -> Funnel:
+        return self._charged(settings, ledger, Redaction(secrets_of(settings)))
 
 
 def _gated(gate: Gate | None, timeout: float) -> Gated | None:

@@ -17,6 +17,7 @@ from mcprelay.errors import CallFailed, ConnectFailed, DeadlineExceeded, Evidenc
 from mcprelay.relay.dial import accounts, dial, has_secrets
 from mcprelay.relay.listed import Listed, lifetime
 from mcprelay.relay.notice import Notices
+from mcprelay.relay.redaction import Redaction, secrets_of
 from mcprelay.relay.reveal import reveal
 from mcprelay.relay.turns import Turns
 from mcprelay.relay.unreached import refused
@@ -57,6 +58,7 @@ class Station:
     Attributes:
         used_at: When it was last asked for, as the shelves' clock told it.
         askers: Who answers the questions that come over this connection.
+        redaction: Takes out what the server gets of secrets.
     """
 
     def __init__(
@@ -93,6 +95,7 @@ class Station:
         self._answers = 0
         self._hears = False
         self._by_token = token is not None
+        self.redaction = Redaction(secrets_of(settings, token))
         self._accounts = accounts(settings, token)
         self._secret = token is not None or has_secrets(settings)
 
@@ -193,6 +196,7 @@ class Station:
         try:
             client, found = await self._listing_of()
         except CallFailed as error:
+            self.redaction.error(error)
             raise refused(error, self.settings, by_token=self._by_token) from error
         except LocalFault as fault:
             raise LocalFault(_ELSEWHERE) from fault
@@ -202,7 +206,7 @@ class Station:
         listed = Listed(
             tools=tuple((tool.name, bytes(tool.raw or b"")) for tool in found),
             left_out=tuple((item.name, item.limit or "") for item in found.excluded),
-            notes=tuple(reveal(note, of="name")[:_LONGEST_NOTE] for note in found.warnings),
+            notes=tuple(reveal(self.redaction.text(note), of="name")[:_LONGEST_NOTE] for note in found.warnings),
             revision=client.server.revision,
             read_at=now,
             # What changed once more while it was read for the last time is good for who waits for it, and nobody else.
@@ -267,6 +271,9 @@ class Station:
             return outcome  # type: ignore[no-any-return]
         except LocalFault as fault:
             raise LocalFault(_ELSEWHERE) from fault
+        except Exception as error:
+            self.redaction.error(error)
+            raise
         finally:
             self._turns.give()
 
@@ -278,6 +285,9 @@ class Station:
             return await question(await self.client(deadline), deadline)
         except LocalFault as fault:
             raise LocalFault(_ELSEWHERE) from fault
+        except Exception as error:
+            self.redaction.error(error)
+            raise
         finally:
             self._turns.give()
 
