@@ -8,6 +8,7 @@ import pytest
 from mcprelay import CallLimitExceeded, ConnectionLost, Evidence, RemoteError, ResponseInvalid
 from mcprelay.client.cache import Cache
 from mcprelay.testing import FakeClock
+from mcprelay.wire.mirror import params_of
 from tests.client.peer import connected, fresh, in_session, tool_result
 from tests.client.scripted_http import ScriptedHttp
 
@@ -216,6 +217,51 @@ async def test_over_http_a_tool_with_a_wrong_header_annotation_is_left_out_alone
     assert [one.name for one in found.excluded] == ["bad"]
     found, _ = await listed([page(tool("bad", inputSchema=schema))])
     assert [tool.name for tool in found] == ["bad"]  # where there are no headers, they cannot be wrong
+
+
+async def test_only_schemas_that_may_have_an_annotation_are_gone_through_and_each_once(monkeypatch):
+    seen = []
+
+    def counted(schema):
+        seen.append(schema)
+        return params_of(schema)
+
+    monkeypatch.setattr("mcprelay.client.toolbox.params_of", counted)
+
+    async def respond(exchange):
+        await exchange.result(page("a", tool("sql", inputSchema=MIRRORED), "b"))
+
+    async with ScriptedHttp(respond) as http, fresh(http.url) as client:
+        await client.list_tools()
+    assert seen == [MIRRORED]
+
+
+async def test_others_have_the_loop_between_the_items_of_a_page():
+    turns = []
+
+    async def other():
+        while True:
+            turns.append(1)
+            await asyncio.sleep(0)
+
+    async def turns_for(size):
+        async with connected() as (client, channel):
+            listing = asyncio.ensure_future(client.list_tools()._all())
+            request = await channel.expect("tools/list")
+            turns.clear()
+            running = asyncio.ensure_future(other())
+            channel.reply(request, page(*(tool(f"t{i}", description="q" * size) for i in range(40))))
+            assert len(await listing) == 40
+            running.cancel()
+            return len(turns)
+
+    # each item that is longer than a stretch is followed by a turn for others
+    assert await turns_for(300_000) - await turns_for(1) >= 39
+
+
+async def test_of_a_page_nothing_is_read_but_what_was_asked_for():
+    found, _ = await listed([page("a", resources=7, prompts=[{}], x="y")])
+    assert [tool.name for tool in found] == ["a"]
 
 
 async def test_every_item_keeps_what_came_beyond_its_fields():

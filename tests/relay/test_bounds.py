@@ -26,6 +26,20 @@ async def test_no_call_asks_for_log_messages_and_those_that_come_are_counted():
     assert "logLevel" not in json.dumps([channel.requests for channel in far.channels])
 
 
+async def test_a_definition_that_is_too_long_is_left_out_by_the_name_of_the_limit_before_it_is_decoded():
+    # given a definition that no decoder takes, and that is too long, and one whose rest is
+    far = Far()
+    far.tools = b'[{"name":"long","inputSchema":{"x":[%b]}},{"name":"b","inputSchema":{},"_meta":{"x":"%b"}}]' % (
+        b",".join([b"1e999"] * 1_000),
+        b"q" * 5_000,
+    )
+    async with Relay(servers=servers(far=far), limits={"definition_bytes": 1_000}) as relay:
+        tools = await relay.tools()
+    assert list(tools.keys()) == ["far__b"]
+    (left,) = tools.report().excluded
+    assert (left.tool, left.reason) == ("long", "its definition is longer than definition_bytes=1,000 allows")
+
+
 def paged(pages, cursor="c"):
     """A list of so many pages."""
     asked = []

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from mcprelay.errors import DefinitionError
 from mcprelay.wire.field import HeaderInvalid, Headers
-from mcprelay.wire.mirror import HeaderParam, HeaderSchemaInvalid, disagreement, mirror, params_of
+from mcprelay.wire.mirror import HeaderParam, HeaderSchemaInvalid, disagreement, may_mirror, mirror, params_of
 
 SAFE = 2**53 - 1
 
@@ -24,6 +24,15 @@ def received(*pairs):
 REGION = params_of(root(region=prop()))
 COUNT = params_of(root(count=prop("Count", type="integer")))
 FLAG = params_of(root(flag=prop("Flag", type="boolean")))
+
+
+@given(st.integers(0, len("x-mcp-header") - 1))
+def test_an_annotation_is_not_overlooked_however_its_name_is_written(at):
+    name = "x-mcp-header"
+    escaped = f"{name[:at]}\\u00{ord(name[at]):02x}{name[at + 1 :]}"
+    assert may_mirror(b'{"%b": "Region"}' % name.encode())
+    assert may_mirror(b'{"%b": "Region"}' % escaped.encode())
+    assert not may_mirror(b'{"x-mcp-other": "Region"}')
 
 
 def test_a_schema_without_annotations_mirrors_nothing():

@@ -62,7 +62,8 @@ class Catalogue:
             CallFailed: A page failed; what was read before is in `partial`.
         """
         admit = header_fault if self._target.mirrors else _admit
-        return self._shelf.walk(listing.TOOLS, admit=admit, done=self._toolbox.replace, fresh=fresh, options=options)
+        box = self._toolbox
+        return self._shelf.walk(box.kind, admit=admit, done=box.replace, fresh=fresh, options=options)
 
     def list_resources(self, *, fresh: bool = False, **options: Unpack[CallOptions]) -> Walk[Resource]:
         """The server's resources, as `list_tools` does."""

@@ -8,13 +8,14 @@ opaque: an empty one is a cursor (utilities/pagination).
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import aclosing
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Raw, Struct, field
 
 from mcprelay.client import failure
 from mcprelay.client.answer import kept
@@ -62,13 +63,27 @@ class Listing(tuple[T, ...], Generic[T]):  # noqa: SLOT001 - a tuple's subclass 
     pages: int = 0
 
 
+class TooLong(Exception):
+    """An item is longer than it may be, and was not read.
+
+    Attributes:
+        limit: The setting that it is over.
+        name: What it calls itself. Untrusted.
+    """
+
+    def __init__(self, limit: str, allowed: int, *, name: str) -> None:
+        super().__init__(f"it is longer than {limit}={allowed} allows")
+        self.limit = limit
+        self.name = name
+
+
 class Kind(Struct, Generic[T], frozen=True):
     """One kind of list.
 
     Attributes:
         method: What is asked.
         member: The member of the result that holds the items.
-        decode: Reads one item.
+        decode: Reads one item, and keeps how it came in `raw`.
         identity: What tells its items apart.
         noun: What an item is called.
     """
@@ -80,32 +95,42 @@ class Kind(Struct, Generic[T], frozen=True):
     noun: str
 
 
-TOOLS: Kind[Tool] = Kind("tools/list", "tools", msgspec.json.Decoder(Tool).decode, "name", "tool")
-RESOURCES: Kind[Resource] = Kind(
-    "resources/list", "resources", msgspec.json.Decoder(Resource).decode, "uri", "resource"
-)
+def _keeping(kind: type[T]) -> Callable[[Raw], T]:
+    decode = msgspec.json.Decoder(kind).decode
+
+    def read(raw: Raw) -> T:
+        return kept(decode(raw), raw.copy())  # type: ignore[no-any-return]
+
+    return read
+
+
+TOOLS: Kind[Tool] = Kind("tools/list", "tools", _keeping(Tool), "name", "tool")
+RESOURCES: Kind[Resource] = Kind("resources/list", "resources", _keeping(Resource), "uri", "resource")
 TEMPLATES: Kind[ResourceTemplate] = Kind(
-    "resources/templates/list",
-    "resourceTemplates",
-    msgspec.json.Decoder(ResourceTemplate).decode,
-    "uri_template",
-    "resource template",
+    "resources/templates/list", "resourceTemplates", _keeping(ResourceTemplate), "uri_template", "resource template"
 )
-PROMPTS: Kind[Prompt] = Kind("prompts/list", "prompts", msgspec.json.Decoder(Prompt).decode, "name", "prompt")
+PROMPTS: Kind[Prompt] = Kind("prompts/list", "prompts", _keeping(Prompt), "name", "prompt")
 
 
 class Page(Struct, rename="camel"):
     """One page as it came. The items are read one by one, so that a bad one spoils no other."""
 
-    tools: list[Raw] = []
-    resources: list[Raw] = []
-    resource_templates: list[Raw] = []
-    prompts: list[Raw] = []
+    items: list[Raw] = []
     next_cursor: Any = None
 
 
-_decode_page = msgspec.json.Decoder(Page).decode
-_decode_name = msgspec.json.Decoder(dict[str, Any]).decode
+_decode_page: dict[str, Callable[[Raw], Any]] = {
+    kind.member: msgspec.json.Decoder(
+        msgspec.defstruct("Page", [("items", list[Raw], field(name=kind.member, default_factory=list))], bases=(Page,))
+    ).decode
+    for kind in (TOOLS, RESOURCES, TEMPLATES, PROMPTS)
+}
+"""Reads a page by the member that its items are in; what else is in it is not read."""
+_BREATH = 1 << 18
+"""Bytes of items after which others have the loop: a page is as long as its server likes."""
+_LONGEST_NAME = 10_000
+"""Bytes of a name that is read of an item that is not."""
+decode_members = msgspec.json.Decoder(dict[str, Raw]).decode
 
 
 class _CursorRefused(Exception):
@@ -220,15 +245,15 @@ class Walk(Generic[T]):
                 cursor = None
                 seen.clear()
                 continue
-            self._bytes += len(bytes(result))
+            self._bytes += len(memoryview(result))
             if self._bytes > self._settings.list_bytes:
                 raise self._over("list_bytes", self._settings.list_bytes)
             page = self._read(result, call)
             self._pages += 1
-            raws = getattr(page, _FIELD[self._kind.member])
+            raws = page.items
             room = self._settings.list_items - self._met
             self._met += len(raws)
-            fresh = self._take(raws[: int(room)] if len(raws) > room else raws)
+            fresh = await self._take(raws[: int(room)] if len(raws) > room else raws)
             if len(raws) > room:
                 raise self._over("list_items", self._settings.list_items)
             yield fresh
@@ -259,13 +284,18 @@ class Walk(Generic[T]):
 
     def _read(self, result: Raw, call: Call | None) -> Page:
         try:
-            return _decode_page(result)
+            return _decode_page[self._kind.member](result)  # type: ignore[no-any-return]
         except msgspec.DecodeError as error:
             raise failure.invalid(call, f"the page cannot be read: {error}", bytes(result)) from None
 
-    def _take(self, raws: list[Raw]) -> list[T]:
+    async def _take(self, raws: list[Raw]) -> list[T]:
         fresh = []
+        looked_at = 0
         for raw in raws:
+            looked_at += len(memoryview(raw))
+            if looked_at > _BREATH:
+                looked_at = 0
+                await asyncio.sleep(0)
             item = self._item(raw)
             if item is None:
                 continue
@@ -281,8 +311,11 @@ class Walk(Generic[T]):
 
     def _item(self, raw: Raw) -> T | None:
         try:
-            item: T = kept(self._kind.decode(raw), raw.copy())
+            item = self._kind.decode(raw)
             reason = self._admit(item)
+        except TooLong as long:
+            self._exclude(long.name, str(long), limit=long.limit)
+            return None
         except msgspec.DecodeError as error:
             if LEFT_OUT in bytes(raw):
                 self._exclude(_name_in(raw), f"it nests deeper than depth={self._settings.depth} allows", limit="depth")
@@ -319,19 +352,18 @@ class Walk(Generic[T]):
         return listing
 
 
-_FIELD = {
-    "tools": "tools",
-    "resources": "resources",
-    "resourceTemplates": "resource_templates",
-    "prompts": "prompts",
-}
-
-
 def _name_in(raw: Raw) -> str:
     """What an item that cannot be read calls itself, if it does."""
     try:
-        members = _decode_name(raw)
+        return name_of(decode_members(raw))
     except msgspec.DecodeError:
         return "(not an object)"
-    name = members.get("name") or members.get("uri") or members.get("uriTemplate")
-    return name if isinstance(name, str) else "(no name)"
+
+
+def name_of(members: Mapping[str, Raw]) -> str:
+    """What an item calls itself by its members, of which no other is read."""
+    for member in ("name", "uri", "uriTemplate"):
+        value = bytes(members.get(member, b""))
+        if value[:1] == b'"' and 2 < len(value) <= _LONGEST_NAME:
+            return msgspec.json.decode(value, type=str)
+    return "(no name)"

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from mcprelay.client.listing import TOOLS
 from mcprelay.revisions import Feature
-from mcprelay.wire.mirror import HeaderSchemaInvalid, params_of
+from mcprelay.wire.mirror import HeaderSchemaInvalid, may_mirror, params_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from mcprelay.client.listing import Kind
     from mcprelay.revisions import Revision
     from mcprelay.types import Tool
     from mcprelay.wire.mirror import HeaderParam
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 _SCALARS: dict[str, type] = {"string": str, "boolean": bool, "null": type(None)}
 _SILENT = frozenset({"type", "title", "description"})
 """Keywords that say no more than the type."""
+_PARAMS = "mirrored parameters"
 
 
 class Known:
@@ -80,9 +83,14 @@ def _plain_type(schema: dict[str, Any] | None) -> type | None:
 
 
 class Toolbox:
-    """The tools of one server, as far as they were listed."""
+    """The tools of one server, as far as they were listed.
+
+    Attributes:
+        kind: How lists of them are read.
+    """
 
     def __init__(self) -> None:
+        self.kind: Kind[Any] = TOOLS
         self._known: dict[str, Known] = {}
 
     def get(self, name: str) -> Known | None:
@@ -94,10 +102,7 @@ class Toolbox:
         self._known = {}
         for tool in tools:
             known = self._known[tool.name] = Known(tool)
-            try:
-                known.params = params_of(tool.input_schema)
-            except HeaderSchemaInvalid:
-                known.params = ()  # a wire without headers lists such a tool all the same
+            known.params = tool.__dict__.get(_PARAMS, ())
 
     def forget(self) -> None:
         """The server said that its tools changed."""
@@ -105,9 +110,15 @@ class Toolbox:
 
 
 def header_fault(tool: Tool) -> str | None:
-    """Why a tool must not be offered over HTTP, or None (Streamable HTTP, "Schema Extension")."""
+    """Why a tool must not be offered over HTTP, or None (Streamable HTTP, "Schema Extension").
+
+    What its headers mirror is noted with it for the `Toolbox`, since every schema that may say so is gone through.
+    """
+    if tool.raw is not None and not may_mirror(bytes(tool.raw)):
+        return None
+    noted: Any = tool
     try:
-        params_of(tool.input_schema)
+        noted.__dict__[_PARAMS] = params_of(tool.input_schema)
     except HeaderSchemaInvalid as error:
         return str(error)
     return None

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from mcprelay.client import Client
+from mcprelay.client.brief import briefly
 from mcprelay.errors import ConfigurationError
 from mcprelay.relay.errors import SettingWrong
 from mcprelay.relay.network import network
@@ -79,7 +80,7 @@ def dial(
         }
     target: Any = settings.url or list(settings.command) or settings.target
     try:
-        return Client(
+        client = Client(
             target,
             capabilities=capabilities,
             on_elicit=elicit,
@@ -97,3 +98,4 @@ def dial(
     except ConfigurationError as error:
         said = str(error).replace("allow_plaintext=True", "set allow_plaintext = true for the server")
         raise SettingWrong(f"servers.{settings.name}: {said}", server=settings.name) from error
+    return briefly(client, definition_bytes=settings.limits.definition_bytes)

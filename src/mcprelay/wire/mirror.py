@@ -73,6 +73,14 @@ class HeaderParam(Struct, frozen=True, kw_only=True):
         return value
 
 
+def may_mirror(definition: bytes) -> bool:
+    """Whether a definition, as JSON, may hold an annotation: told without decoding it, so that most cost nothing more.
+
+    A name may be written in escapes; then its characters are ASCII, and their escapes begin alike.
+    """
+    return ANNOTATION.encode() in definition or b"\\u00" in definition
+
+
 def params_of(schema: Mapping[str, Any]) -> tuple[HeaderParam, ...]:
     """The mirrored parameters that a tool's `inputSchema` declares, in the schema's order.
 
