@@ -122,15 +122,17 @@ class TapedChannel:
     def __getattr__(self, name: str) -> Any:
         """What a channel has beyond the port, where it has it; the ways that messages take are taped as well."""
         power = getattr(self._channel, name)
-        if name == "send_nowait":
+        if name in ("offer", "send_nowait"):
             return lambda data: self._sent(power, data)
         if name == "attach":
             return lambda take: power(lambda data: self._arrived(take, data))
         return power
 
-    def _sent(self, send_nowait: Callable[[bytes], Any], data: bytes) -> Any:
-        self._tape.take("client", data)
-        return send_nowait(data)
+    def _sent(self, send: Callable[[bytes], Any], data: bytes) -> Any:
+        number = send(data)
+        if number:  # else it waits for room, and is sent another way
+            self._tape.take("client", data)
+        return number
 
     def _arrived(self, take: Callable[[Any], None], data: Any) -> None:
         if isinstance(data, bytes) and data:
