@@ -91,6 +91,13 @@ async def test_what_an_sdk_changes_in_a_form_changes_nothing_of_ours():
         assert form(tool, plain).schema == wide(0, members=1)["inputSchema"]
 
 
+async def test_a_program_that_changes_the_schema_of_its_tool_changes_no_form():
+    async with Relay(servers={"far": {"target": Far(wide(0, members=1)), "allow": "*"}}, lock=None) as relay:
+        (tool,) = offered(await relay.tools())
+        tool.input_schema["properties"].clear()
+        assert form(tool, plain).schema == wide(0, members=1)["inputSchema"]
+
+
 async def test_a_form_of_what_nests_deeper_than_can_be_walked_is_refused():
     deep = {"name": "deep", "inputSchema": nested(110)}
     server = {"target": Far(deep), "allow": "*"}

@@ -45,6 +45,25 @@ def test_references_are_replaced_by_what_they_mean():
     assert made["properties"]["at"] == point
 
 
+def test_references_are_replaced_wherever_a_schema_lies():
+    schema = {
+        "type": "object",
+        "$defs": {"s": {"type": "string"}},
+        "properties": {"a": {"anyOf": [{"$ref": "#/$defs/s"}, True]}},
+        "additionalProperties": {"$ref": "#/$defs/s"},
+    }
+    made = plain(schema).schema
+    assert made["properties"]["a"]["anyOf"] == [{"type": "string"}, True]
+    assert made["additionalProperties"] == {"type": "string"}
+
+
+def test_a_document_without_references_is_the_same_one():
+    schema = {"type": "object", "properties": {"a": {"allOf": [{"minLength": 1}, True], "default": "a$"}}}
+    made = plain(schema)
+    assert made.schema == schema
+    assert made.changes == ()
+
+
 def test_recursion_stays_a_reference_whose_target_stays_with_it():
     made = plain(TREE).schema
     kids = made["properties"]["root"]["properties"]["kids"]
