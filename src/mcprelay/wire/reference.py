@@ -36,6 +36,7 @@ MANY = frozenset(("allOf", "anyOf", "oneOf", "prefixItems", "items"))
 """Keywords whose value is a list of schemas."""
 NAMED = frozenset(["properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"])
 """Keywords whose value maps names to schemas: the names are data, never keywords."""
+_GATHERING = MANY | NAMED
 SAME_PLACE = frozenset(["allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies"])
 """Keywords whose schemas apply to the very value that their parent applies to."""
 SHELVES = frozenset(("$defs", "definitions"))
@@ -81,10 +82,10 @@ def subschemas(node: Node) -> Iterator[tuple[str, str | int | None, Schema]]:
 def mapped(node: Node, where: str, change: Callable[[Schema, str], Any]) -> Node:
     """A copy of a schema with each schema directly inside it changed; `change` gets it and its place."""
     made = dict(node)
-    for keyword in MANY | NAMED:
-        if isinstance(made.get(keyword), dict | list):
-            made[keyword] = made[keyword].copy()
-    for keyword, name, inner in list(subschemas(made)):
+    for keyword, value in node.items():
+        if keyword in _GATHERING and isinstance(value, dict | list):
+            made[keyword] = value.copy()
+    for keyword, name, inner in subschemas(node):
         if name is None:
             made[keyword] = change(inner, inside(where, keyword))
         else:
