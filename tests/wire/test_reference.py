@@ -1,6 +1,10 @@
 """Where schemas lie inside a document, and which of them a reference means."""
 
+from urllib.parse import quote
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mcprelay.wire.reference import Document, SchemaRefused, mapped, pointed, subschemas, walked
 
@@ -47,6 +51,16 @@ def test_a_pointer_finds_what_it_names():
 def test_a_reference_at_nothing_is_refused(reference):
     with pytest.raises(SchemaRefused, match="points at no schema"):
         target({"enum": [1, 2], "type": "string"}, reference)
+
+
+@given(st.text(max_size=6), st.sampled_from(["", "https://a.example/s"]))
+def test_a_pointer_finds_any_name_whether_or_not_the_document_has_an_address(name, base):
+    escaped = name.replace("~", "~0").replace("/", "~1")
+    inner = {"title": name}
+    schema = {"$defs": {name: inner}} | ({"$id": base} if base else {})
+    assert target(schema, "#/$defs/" + quote(escaped, safe="~")) is inner
+    if name.isascii() and name.isprintable() and "%" not in name:
+        assert target(schema, f"#/$defs/{escaped}") is inner
 
 
 def test_an_anchor_is_found_within_its_resource():

@@ -139,6 +139,8 @@ class Document:
         from urllib.parse import unquote
 
         base = self._bases.get(id(node), self._bases.get(id(self.root), ""))
+        if not base and reference[:1] == "#" and reference.isascii() and reference.isprintable():
+            return base, unquote(reference[1:])  # what most of them are, told without taking an address apart
         address, fragment = absolute(base, reference)
         return address or base, unquote(fragment)
 
