@@ -35,7 +35,7 @@ class Limits(Struct, frozen=True, kw_only=True):
         server_tokens: Its text in tokens.
         run_bytes: Text and media of all servers within one run.
         run_tokens: Their text in tokens.
-        definition_bytes: One tool's definition as JSON, without what no model reads, both as it comes and as it is pinned.
+        definition_bytes: One tool's definition as JSON, without what no model reads, as it comes and as it is pinned.
         tools: Tools of one server.
         tools_bytes: What all that are offered of one server take in memory, their patterns compiled, as estimated.
         tools_work: What it takes to rewrite the schemas of all that are offered of one server for a provider, counted:
