@@ -111,7 +111,7 @@ def parse(data: bytes | Raw, *, depth: int = DEPTH, values: float | None = None)
     """Read one message; `depth` bounds its nesting, and `values` how many values it may hold."""
     text = data if type(data) is bytes else bytes(data)
     if values is not None and len(text) > values and is_crowded(text, values):
-        found = _unparsed(text, f"the message holds more than {values:g} values")
+        found = _unparsed(text, f"the message holds more than {values:.0f} values")
         return msgspec.structs.replace(found, crowded=True)
     if text.count(b"{") + text.count(b"[") > depth and too_deep(text, depth):
         return msgspec.structs.replace(_unparsed(text, f"the message nests deeper than depth={depth}"), deep=text)
@@ -142,7 +142,7 @@ def parse_batch(data: bytes | Raw, *, depth: int = DEPTH, values: float | None =
     told where it ends. `values` bounds all of it.
     """
     if values is not None and is_crowded(bytes(data), values):
-        return Malformed(PARSE_ERROR, f"the batch holds more than {values:g} values", crowded=True)
+        return Malformed(PARSE_ERROR, f"the batch holds more than {values:.0f} values", crowded=True)
     try:
         items = _decode_items(data)
     except RecursionError:

@@ -118,4 +118,4 @@ def _unique(items: list[Any], whole: Rarity) -> int:
         if isinstance(item, (int, float)):
             steps += (one := price(item))
             large += one if isinstance(item, int) else 0
-    return min(len(items), _FEW) * steps + large * len(items)
+    return (len(items) if len(items) <= _FEW else 1) * steps + large * len(items)
