@@ -159,6 +159,36 @@ async def test_a_counter_cannot_pay_into_the_account():
         assert (await (await relay.tools())["far__search"](q="x")).failed
 
 
+@pytest.mark.parametrize("limit", ["result_tokens", "server_tokens", "run_tokens"])
+async def test_a_limit_in_tokens_that_nothing_counts_is_refused(limit):
+    async with relay_of(Far(), limits=Limits(**{limit: 5})) as relay:
+        with pytest.raises(SettingWrong, match=rf"^far: {limit} is a limit in tokens.*as tokens=$"):
+            await relay.tools()
+    async with relay_of(Far(), limits=Limits(**{limit: 500}), tokens=lambda text: len(text.split())) as relay:
+        assert not (await (await relay.tools())["far__search"](q="x")).failed
+
+
+@pytest.mark.parametrize("limit", ["server_bytes", "run_bytes", "server_tokens", "run_tokens"])
+async def test_a_call_whose_answer_cannot_be_shown_any_more_is_not_made(limit):
+    asked = []
+    measure = Far()
+    counter = len
+    async with relay_of(measure, tokens=counter) as relay:
+        answer = await (await relay.tools())["far__search"](q="x")
+    whole = answer.size if limit.endswith("bytes") else answer.tokens
+
+    far = Far()
+    options = {"tokens": counter, "gate": lambda call: asked.append(call) or allow()}
+    async with relay_of(far, limits=Limits(**{limit: whole}), **options) as relay:
+        search = (await relay.tools())["far__search"]
+        assert not (await search(q="x")).failed
+        framed = await search(q="x")
+    assert framed.code == "too_large"
+    assert "the call was not made" in framed.text
+    assert framed.cause.limit == limit
+    assert (len(asked), len(far.of("tools/call"))) == (1, 1)
+
+
 @pytest.mark.parametrize("patience", [-1, math.nan])
 async def test_a_patience_that_is_no_time_denies(patience):
     async with relay_of(Far(), gate=lambda call: ask(lambda _: True, patience=patience)) as relay:

@@ -110,6 +110,12 @@ class Limits(Struct, frozen=True, kw_only=True):
                 given.whole(name, value)
 
     @property
+    def in_tokens(self) -> tuple[str, ...]:
+        """The limits that only a counter of tokens can hold somebody to."""
+        names = ("result_tokens", "server_tokens", "run_tokens")
+        return tuple(name for name in names if getattr(self, name) is not None)
+
+    @property
     def is_budgeted(self) -> bool:
         """Whether a run has any budget."""
         return not (self.server_bytes is self.run_bytes is self.server_tokens is self.run_tokens is None)

@@ -235,6 +235,16 @@ class Funnel:
         case = _Case(kind="error", tool=tool, failed=True, local=told.local, code=told.code, cause=cause or error)
         return self._shown(case, [Text(told.remote)])
 
+    def require(self) -> None:
+        """See that anything more can be shown in this run.
+
+        Raises:
+            ResultTooLarge: A budget is spent.
+        """
+        if self._limits.is_budgeted:
+            tokens = None if self._counter is None else 1
+            self.ledger.require(self._server, size=1, tokens=tokens, limits=self._limits)
+
     def refusal(
         self, reason: str, *, code: str = "denied", answer: Any = None, cause: Exception | None = None
     ) -> Framed:

@@ -15,7 +15,7 @@ from mcprelay.errors import ConfigurationError, LocalFault
 from mcprelay.relay import audit
 from mcprelay.relay.argument import Unreadable, bound, own, read
 from mcprelay.relay.budget import Ledger
-from mcprelay.relay.errors import DefinitionRefused, RelayError, TokenFailed
+from mcprelay.relay.errors import DefinitionRefused, RelayError, ResultTooLarge, TokenFailed
 from mcprelay.relay.failure import tell
 from mcprelay.relay.frame import Framed, Funnel
 from mcprelay.relay.gate import Call, Gated, admit
@@ -171,6 +171,7 @@ class GuardedTool:
     async def _ready(self, arguments: Mapping[str, Any] | str | None) -> Framed | tuple[Standing, dict[str, Any]]:
         """Where the call goes and with which arguments; or, if it is not made, what is said instead."""
         try:
+            self._funnel.require()
             standing = self._standing
             if standing is None or not self._post.stands(standing):
                 standing = await self._looked()
@@ -212,6 +213,12 @@ class GuardedTool:
         """
         if isinstance(error, Unreadable):
             return self._funnel.refusal(str(error), code="arguments")
+        if isinstance(error, ResultTooLarge):
+            return self._funnel.refusal(
+                "Nothing more of this tool can be shown in this run, so the call was not made. Go on without it.",
+                code=error.code,
+                cause=error,
+            )
         if isinstance(error, DefinitionRefused):
             return self._funnel.refusal(
                 "The server of this tool has changed it, so this application has withdrawn it. Go on without it.",
