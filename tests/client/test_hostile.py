@@ -196,9 +196,8 @@ async def test_what_waits_unsent_is_in_work_and_answers_are_kept_while_refusals_
         assert "result" in answer
 
 
-async def test_over_http_all_answers_leave_however_few_refusals_may():
-    answers = []
-    enough = asyncio.Event()
+def asking(method, number, *, enough, answered):
+    """A server of the handshake era that asks many times inside of a call, and ends the call once there is `enough`."""
 
     async def respond(exchange):
         if exchange.asks == "initialize":
@@ -206,23 +205,34 @@ async def test_over_http_all_answers_leave_however_few_refusals_may():
             await exchange.result(capabilities)
         elif exchange.asks == "tools/call":
             await exchange.stream()
-            for number in range(60):
-                await exchange.event({"jsonrpc": "2.0", "id": number, "method": "roots/list"})
+            for at in range(number):
+                await exchange.event({"jsonrpc": "2.0", "id": at, "method": method})
             await enough.wait()
             await exchange.event({"jsonrpc": "2.0", "id": exchange.message["id"], "result": tool_result("done")})
             await exchange.end()
         elif exchange.method == "POST" and "result" in exchange.message:
-            answers.append(exchange.message["id"])
-            if len(answers) == 60:
-                enough.set()
-            await enough.wait()
+            await answered(exchange)
             await exchange.reply(202)
         else:
             await exchange.reply(202 if exchange.method == "POST" else 405)
 
+    return respond
+
+
+async def test_over_http_all_answers_leave_however_few_refusals_may():
+    answers = []
+    enough = asyncio.Event()
+
+    async def answered(exchange):
+        answers.append(exchange.message["id"])
+        if len(answers) == 60:
+            enough.set()
+        await enough.wait()
+
+    options = {"revision": LEGACY, "on_roots": ["file:///a"], "refusal_bytes": 0}
     async with (
-        ScriptedHttp(respond) as http,
-        fresh(http.url, revision=LEGACY, on_roots=["file:///a"], refusal_bytes=0) as client,
+        ScriptedHttp(asking("roots/list", 60, enough=enough, answered=answered)) as http,
+        fresh(http.url, **options) as client,
     ):
         assert (await client.call_tool("x", timeout=5)).text == "done"
         assert sorted(answers) == list(range(60))
@@ -232,28 +242,17 @@ async def test_over_http_few_answers_are_on_their_way_at_once_however_much_is_as
     waiting = []
     release, enough = asyncio.Event(), asyncio.Event()
 
-    async def respond(exchange):
-        if exchange.asks == "initialize":
-            capabilities = {"protocolVersion": LEGACY, "capabilities": {}, "serverInfo": {"name": "s", "version": "1"}}
-            await exchange.result(capabilities)
-        elif exchange.asks == "tools/call":
-            await exchange.stream()
-            for number in range(500):
-                await exchange.event({"jsonrpc": "2.0", "id": number, "method": "ping"})
-            await enough.wait()
-            await exchange.event({"jsonrpc": "2.0", "id": exchange.message["id"], "result": tool_result("done")})
-            await exchange.end()
-        elif exchange.method == "POST" and "result" in exchange.message:
-            waiting.append(exchange)
-            if len(waiting) == 16:
-                enough.set()
-            await release.wait()
-            await exchange.reply(202)
-        else:
-            await exchange.reply(202 if exchange.method == "POST" else 405)
+    async def answered(exchange):
+        waiting.append(exchange)
+        if len(waiting) == 16:
+            enough.set()
+        await release.wait()
 
     options = {"revision": LEGACY, "close_timeout": 0.1, "refusal_bytes": 65_000}  # 16 of about 37 + 4096
-    async with ScriptedHttp(respond) as http, fresh(http.url, **options) as client:
+    async with (
+        ScriptedHttp(asking("ping", 500, enough=enough, answered=answered)) as http,
+        fresh(http.url, **options) as client,
+    ):
         assert (await client.call_tool("x")).text == "done"
         assert len(waiting) == 16
         release.set()

@@ -342,25 +342,30 @@ async def test_a_call_on_a_dead_channel_fails_at_once():
         assert caught.value.evidence is Evidence.NOT_SENT
 
 
+class Factory:
+    """A target that makes scripted channels; `made` has each of them."""
+
+    def __init__(self):
+        self.made = asyncio.Queue()
+
+    def connect(self):
+        channel = ScriptedChannel()
+        self.made.put_nowait(channel)
+        return channel
+
+
 async def test_a_factory_of_channels_is_asked_again_after_a_loss():
-    made = asyncio.Queue()
-
-    class Factory:
-        def connect(self):
-            channel = ScriptedChannel()
-            made.put_nowait(channel)
-            return channel
-
-    client = fresh(Factory())
+    factory = Factory()
+    client = fresh(factory)
     connecting = asyncio.ensure_future(client.connect())
-    first = await made.get()
+    first = await factory.made.get()
     first.reply(await first.expect("server/discover"), DISCOVERED)
     await connecting
     first.end()
     while client._connection.current.alive:  # noqa: ASYNC110 - it takes some turns of the loop
         await asyncio.sleep(0)
     calling = asyncio.ensure_future(client.call_tool("x"))
-    second = await made.get()
+    second = await factory.made.get()
     second.reply(await second.expect("server/discover"), DISCOVERED)
     second.reply(await second.expect("tools/call"), tool_result())
     assert (await calling).value == "ok"
@@ -368,18 +373,11 @@ async def test_a_factory_of_channels_is_asked_again_after_a_loss():
 
 
 async def test_a_connection_that_was_lost_is_not_kept_for_as_long_as_its_client_lives():
-    made = asyncio.Queue()
-
-    class Factory:
-        def connect(self):
-            channel = ScriptedChannel()
-            made.put_nowait(channel)
-            return channel
-
-    client, lost = fresh(Factory()), []
+    factory = Factory()
+    client, lost = fresh(factory), []
     for _ in range(3):
         connecting = asyncio.ensure_future(client.connect())
-        channel = await made.get()
+        channel = await factory.made.get()
         channel.reply(await channel.expect("server/discover"), DISCOVERED)
         await connecting
         link = client._connection.current
