@@ -149,7 +149,7 @@ def parse_batch(data: bytes | Raw, *, depth: int = DEPTH, values: float | None =
         return Malformed(PARSE_ERROR, f"the batch nests much deeper than depth={depth}")
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         return Malformed(PARSE_ERROR, f"not JSON: {error}")
-    return [parse(item, depth=depth, values=values) for item in items] or Malformed(
+    return [parse(item, depth=depth) for item in items] or Malformed(
         INVALID_REQUEST, "a batch holds at least one message"
     )
 
