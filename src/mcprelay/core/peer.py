@@ -216,8 +216,7 @@ class Peer:
         if len(self.in_flight) >= self.concurrent_requests:
             reason = f"too many requests at once: concurrent_requests={self.concurrent_requests}; try again later"
             self.rejected += 1
-            busy = jsonrpc.Malformed(jsonrpc.INTERNAL_ERROR, reason, request_id, "request")
-            return Rejected(reason, busy.answer(), request_id, busy=True)
+            return Rejected(reason, jsonrpc.refusal(request_id, jsonrpc.INTERNAL_ERROR, reason), request_id, busy=True)
         call = Called(request_id, method, params)
         self.in_flight[request_id] = call
         return call
