@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Raw, Struct
+from msgspec.structs import replace
 
-from mcprelay.client.listing import Kind, TooLong, decode_members, name_of
+from mcprelay.client.listing import TOOLS, TooLong, decode_members, name_of
 
 if TYPE_CHECKING:
     from mcprelay.client import Client
@@ -61,7 +62,7 @@ def briefly(client: Client, *, definition_bytes: int) -> Client:
     Args:
         definition_bytes: How long what is kept of one may be; what is longer is excluded by this name.
     """
-    kind: Kind[Any] = Kind("tools/list", "tools", lambda raw: _brief(raw, definition_bytes), "name", "tool")
+    kind = replace(TOOLS, decode=lambda raw: _brief(raw, definition_bytes))
     client._toolbox.kind = kind  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - a client has no such setting
     return client
 
