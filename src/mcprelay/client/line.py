@@ -310,12 +310,10 @@ class Line(Link):
 
     def _arrived(self, item: bytes | LimitExceeded) -> None:
         """The same without a task between: a message, one that was too long, or the end."""
-        if type(item) is bytes and item:
+        if isinstance(item, bytes) and item:
             self._receive(item)
         elif isinstance(item, LimitExceeded):
             self._oversized(item)
-        elif item:
-            self._receive(item)
         elif self.alive:
             self._ending = self._ended()
             self.alive = False
