@@ -7,6 +7,7 @@ import pytest
 from mcprelay import Context, Server
 from mcprelay.errors import RemoteError
 from mcprelay.relay import Relay, SettingWrong, TokenFailed
+from mcprelay.relay.errand import WaitCancelled
 from mcprelay.relay.settings import Secret
 from mcprelay.relay.stations import resolved
 from mcprelay.testing import FakeClock
@@ -42,6 +43,10 @@ async def never():
 
 def broken():
     raise RemoteError(1, "secret words")
+
+
+def at_once():
+    raise asyncio.CancelledError
 
 
 async def cancelled():
@@ -81,8 +86,8 @@ async def test_settings_beside_a_name_that_are_the_same_share_a_connection():
     [
         (never, "gave none within timeout=0.05", type(None)),
         (broken, "raised RemoteError", RemoteError),
-        (cancelled, "raised WaitCancelled", Exception),
-        (lambda: (_ for _ in ()).throw(asyncio.CancelledError), "raised CancelledError", asyncio.CancelledError),
+        (cancelled, "raised WaitCancelled", WaitCancelled),
+        (at_once, "raised WaitCancelled", WaitCancelled),
     ],
 )
 async def test_a_token_that_cannot_be_had_is_words_for_the_model_and_an_error_of_the_relay(shop, give, says, cause):

@@ -11,6 +11,8 @@ import inspect
 import logging
 from typing import TYPE_CHECKING, Any
 
+from mcprelay.client.deadline import is_cancelled
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
@@ -63,6 +65,21 @@ async def awaited(answer: Awaitable[Any], *, seconds: float, who: str) -> Any:
 async def settled(answer: Any, *, seconds: float, who: str) -> Any:
     """An answer that may be there at once; else as `awaited`."""
     return await awaited(answer, seconds=seconds, who=who) if inspect.isawaitable(answer) else answer
+
+
+def foreign(error: BaseException) -> Exception:
+    """What a function of the application raised. The end of the call goes through; that of something else does not.
+
+    Raises:
+        asyncio.CancelledError: The call itself is given up.
+    """
+    if isinstance(error, Exception):
+        return error
+    if is_cancelled():
+        raise error
+    made = WaitCancelled()
+    made.__cause__ = error
+    return made
 
 
 async def _settled(answer: Awaitable[Any]) -> Any:

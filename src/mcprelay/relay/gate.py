@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from mcprelay.client.deadline import is_cancelled
 from mcprelay.relay import given
 from mcprelay.relay.argument import own
-from mcprelay.relay.errand import Late, WaitCancelled, awaited, settled
+from mcprelay.relay.errand import Late, awaited, foreign, settled
 from mcprelay.relay.errors import CallDenied
 from mcprelay.relay.reveal import legible, reveal
 from mcprelay.relay.trace import traced
@@ -191,7 +191,7 @@ async def consult(gate: Gate, call: Call, *, timeout: float | None = None) -> Ve
     except Late:
         return _late(name, timeout)
     except (Exception, asyncio.CancelledError) as caught:  # noqa: BLE001 - whatever it is, the call is not made
-        error = _foreign(caught)
+        error = foreign(caught)
         log.warning("the gate %s raised %s; the call is denied\n%s", name, type(error).__name__, traced(error))
         return Verdict(reason="the check of this application failed", gate=name, cause=error)
     return verdict if verdict.gate else replace(verdict, gate=name)
@@ -218,21 +218,6 @@ async def _inside(answer: Awaitable[Any]) -> Any:
     finally:
         if is_cancelled():
             raise asyncio.CancelledError
-
-
-def _foreign(error: BaseException) -> Exception:
-    """What a function of the application raised. The end of the call goes through; that of something else does not.
-
-    Raises:
-        asyncio.CancelledError: The call itself is given up.
-    """
-    if isinstance(error, Exception):
-        return error
-    if is_cancelled():
-        raise error
-    made = WaitCancelled()
-    made.__cause__ = error
-    return made
 
 
 def _late(name: str, timeout: float | None) -> Verdict:
@@ -276,7 +261,7 @@ async def _asked(each: Ask, call: Call) -> Verdict:
     except Late:
         return deny(nobody)
     except (Exception, asyncio.CancelledError) as caught:  # noqa: BLE001 - whatever it is, nobody agreed
-        error = _foreign(caught)
+        error = foreign(caught)
         log.warning("asking about a call raised %s; the call is denied\n%s", type(error).__name__, traced(error))
         return Verdict(reason="the question about it could not be asked", cause=error)
     return _said(answer)

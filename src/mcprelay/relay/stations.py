@@ -11,9 +11,8 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mcprelay.client.deadline import is_cancelled
 from mcprelay.relay.disk import Disk
-from mcprelay.relay.errand import Late, awaited
+from mcprelay.relay.errand import Late, awaited, foreign
 from mcprelay.relay.errors import SettingWrong, TokenFailed
 from mcprelay.relay.listed import Listed, Memory, identity
 from mcprelay.relay.settings import CacheSettings, Secret, ServerSettings, sendable
@@ -211,9 +210,8 @@ async def resolved(token: Secret | TokenSource | None, *, server: str, timeout: 
             text = await awaited(text, seconds=timeout, who=who)
     except Late:
         raise TokenFailed(late, server=server) from None
-    except (Exception, asyncio.CancelledError) as error:
-        if not isinstance(error, Exception) and is_cancelled():
-            raise
+    except (Exception, asyncio.CancelledError) as caught:
+        error = foreign(caught)
         said = f"{who} raised {type(error).__name__}, which is the cause of this error, so nothing was sent"
         raise TokenFailed(said, server=server) from error
     spent = clock() - began
