@@ -210,7 +210,7 @@ async def resolved(token: Secret | TokenSource | None, *, server: str, timeout: 
             text = await awaited(text, seconds=timeout, who=who)
     except Late:
         raise TokenFailed(late, server=server) from None
-    except (Exception, asyncio.CancelledError) as caught:
+    except (Exception, asyncio.CancelledError) as caught:  # noqa: BLE001 - whatever it is, there is no token
         error = foreign(caught)
         said = f"{who} raised {type(error).__name__}, which is the cause of this error, so nothing was sent"
         raise TokenFailed(said, server=server) from error
