@@ -11,7 +11,7 @@ from mcprelay.relay.frame import Funnel
 from mcprelay.relay.pins import define, matches
 from mcprelay.relay.policy import declared
 from mcprelay.relay.question import Askers
-from mcprelay.relay.reading import Readings
+from mcprelay.relay.reading import Readings, Room
 from mcprelay.relay.settings import ServerSettings
 from tests.clauses.script import complete
 from tests.relay.far import ADD, SEARCH, Far, servers
@@ -108,7 +108,7 @@ def test_arguments_are_checked_against_what_was_pinned_and_not_against_what_is_s
     )
     schema = {"type": "object", "properties": {"q": {"type": "string", "description": "What\u200b to search."}}}
     definition = define({"name": "t", "inputSchema": schema})
-    found = Readings().of(definition, limits=Limits())
+    found = Room(Readings(), ServerSettings(name="far", transport="object")).read(definition)
     assert found.presented.schema["properties"]["q"]["description"] == "What to search."
     assert checked == [schema]
 

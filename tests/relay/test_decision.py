@@ -29,7 +29,7 @@ from mcprelay.relay.lock import Lock, Section, save
 from mcprelay.relay.pins import define
 from mcprelay.relay.policy import declared
 from mcprelay.relay.question import Askers
-from mcprelay.relay.reading import Readings
+from mcprelay.relay.reading import Readings, Room
 from mcprelay.relay.report import Report
 from mcprelay.relay.selection import pin, select
 from mcprelay.relay.settings import ServerSettings
@@ -113,17 +113,22 @@ async def test_instructions_that_cannot_be_had_are_said_in_words():
 
 def test_readings_refuse_what_cannot_be_offered_and_keep_so_many():
     readings = Readings(entries=1)
-    first = readings.of(define(ADD), limits=Limits())
-    assert readings.of(define(ADD), limits=Limits()) is first
+
+    def reading(definition, **limits):
+        settings = ServerSettings(name="far", transport="object", limits=Limits(**limits))
+        return Room(readings, settings).read(define(definition))
+
+    first = reading(ADD)
+    assert reading(ADD) is first
     assert first.required == ("a", "b")
-    assert readings.of(define({**SEARCH, "inputSchema": {}}), limits=Limits()).required == ()
-    assert readings.of(define(ADD), limits=Limits()) is not first
+    assert reading({**SEARCH, "inputSchema": {}}).required == ()
+    assert reading(ADD) is not first
     with pytest.raises(DefinitionRefused, match="schema_nodes=2"):
-        readings.of(define(ADD), limits=Limits(schema_nodes=2))
+        reading(ADD, schema_nodes=2)
     with pytest.raises(DefinitionRefused, match="no valid schema"):
-        readings.of(define({"name": "x", "inputSchema": {"type": "EVIL"}}), limits=Limits())
+        reading({"name": "x", "inputSchema": {"type": "EVIL"}})
     with pytest.raises(DefinitionRefused, match="definition_bytes"):
-        readings.of(define(ADD), limits=Limits(definition_bytes=5))
+        reading(ADD, definition_bytes=5)
 
 
 async def test_a_description_with_a_hidden_name_in_its_schema_is_not_shown():

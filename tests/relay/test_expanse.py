@@ -15,7 +15,7 @@ from mcprelay.relay.listed import Listed
 from mcprelay.relay.names import Shadow
 from mcprelay.relay.pins import define
 from mcprelay.relay.policy import declared
-from mcprelay.relay.reading import Readings
+from mcprelay.relay.reading import Readings, Room
 from mcprelay.relay.report import Report
 from mcprelay.relay.selection import select
 from mcprelay.relay.settings import ServerSettings
@@ -36,6 +36,10 @@ def far(*, allow="*", timeout=30.0, **limits):
     return ServerSettings(name="far", transport="object", allow=allowed, timeout=timeout, limits=Limits(**limits))
 
 
+def reading(tool, readings=None):
+    return Room(readings or Readings(), far()).read(define(tool))
+
+
 async def chosen(tools, settings, readings=None):
     return await select(listed(*tools), settings=settings, section=None, readings=readings or Readings())
 
@@ -50,7 +54,7 @@ async def test_a_tool_whose_patterns_take_too_much_is_excluded_by_the_name_of_th
 async def test_what_all_tools_of_a_list_take_is_bounded():
     # given tools that are each within every limit
     tools = [wide(number) for number in range(6)]
-    one = Readings().of(define(tools[0]), limits=Limits()).memory
+    one = reading(tools[0]).memory
     # when there is room for three of them
     readings = Readings()
     made = await chosen(tools, far(tools_bytes=int(3.5 * one)), readings)
@@ -73,7 +77,7 @@ def referring(number, *, references):
 async def test_what_the_schemas_of_a_list_take_to_be_rewritten_is_bounded_and_references_take_most():
     # given room for as much as two tools with references take
     tools = [referring(number, references=10) for number in range(4)]
-    one = Readings().of(define(tools[0]), limits=Limits()).work
+    one = reading(tools[0]).work
     assert one > 10 * 32
     made = await chosen([*tools, wide(9)], far(tools_work=int(2.5 * one)))
     # then those that come first are offered, and the others are told by the limit's name
@@ -125,7 +129,7 @@ async def test_what_there_is_no_room_for_is_not_decoded_and_what_is_no_definitio
 
 async def test_what_is_not_allowed_takes_no_room():
     tools = [wide(number) for number in range(6)]
-    one = Readings().of(define(tools[0]), limits=Limits()).memory
+    one = reading(tools[0]).memory
     made = await chosen(tools, far(allow=["t5"], tools_bytes=int(1.5 * one)))
     assert [each.definition.name for each in made.candidates] == ["t5"]
 
@@ -163,7 +167,7 @@ async def test_whoever_waits_for_the_tools_may_stop_waiting(monkeypatch):
 def test_what_is_kept_is_bounded_by_what_it_takes():
     readings = Readings()
     for number in range(200):
-        readings.of(readings.define(json.dumps(wide(number, patterns=20)).encode()), limits=Limits())
+        reading(wide(number, patterns=20), readings)
     kept = [one for one, _ in readings._known._values.values()]
     assert 10 < len(kept) < 100
     assert sum(one.memory for one in kept) < 80_000_000

@@ -84,33 +84,16 @@ class Readings:
         """Keep what a server's list was read to, in place of what was kept before."""
         self._last.put(server, read, size=size)
 
-    def define(self, raw: bytes) -> Definition:
-        """The definition that a tool's own JSON says: as `pins.define`, once for the same bytes.
-
-        Raises:
-            DefinitionRefused: It is no definition.
-        """
-        return _settled(self.defined(raw))
-
     def defined(self, raw: bytes) -> Definition | str:
-        """As `define`, or why it is no definition."""
+        """The definition that a tool's own JSON says, once for the same bytes; or why it is none."""
         known = self._defined.get(raw)
         if known is None:
             known = _defined(raw)
             self._defined.put(raw, known, size=memory(raw))
         return known
 
-    def of(self, definition: Definition, *, limits: Limits) -> Reading:
-        """The reading of a definition.
-
-        Raises:
-            DefinitionRefused: It cannot be offered. The sentence holds no word of the server.
-        """
-        return _settled(self.found(definition, _bounds(limits), limits))
-
-    def found(self, definition: Definition, bounds: _Bounds, limits: Limits) -> Reading | str:
-        """As `of`, or why it cannot be offered; `bounds` is what a reading depends on."""
-        place = (definition.digest, bounds)
+    def of(self, definition: Definition, place: _Place, limits: Limits) -> Reading | str:
+        """The reading of a definition, kept by its place; or why it cannot be offered, without a word of the server."""
         known = self._known.get(place)
         if known is None:
             known = _read(definition, limits)
@@ -137,7 +120,7 @@ class Room:
         self._takes = 0
 
     def define(self, raw: bytes) -> Definition:
-        """The definition that the next tool's own JSON says: as `Readings.define`.
+        """The definition that the next tool's own JSON says.
 
         Raises:
             DefinitionRefused: It is none, or is too long, or there is no room for it any more.
@@ -159,7 +142,7 @@ class Room:
         """
         place = (definition.digest, self._bounds)
         known = self._before.readings.get(place)
-        known = self._now.readings[place] = known or self._readings.found(definition, self._bounds, self._limits)
+        known = self._now.readings[place] = known or self._readings.of(definition, place, self._limits)
         reading = _settled(known)
         self._spend(reading.memory - self._takes)
         self._work -= reading.work
