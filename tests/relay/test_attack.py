@@ -160,10 +160,12 @@ async def test_a_counter_cannot_pay_into_the_account():
 
 
 @pytest.mark.parametrize("limit", ["result_tokens", "server_tokens", "run_tokens"])
-async def test_a_limit_in_tokens_that_nothing_counts_is_refused(limit):
-    async with relay_of(Far(), limits=Limits(**{limit: 5})) as relay:
+async def test_a_limit_in_tokens_that_nothing_counts_is_refused_before_anything_is_sent(limit):
+    far = Far()
+    async with relay_of(far, limits=Limits(**{limit: 5})) as relay:
         with pytest.raises(SettingWrong, match=rf"^far: {limit} is a limit in tokens.*as tokens=$"):
             await relay.tools()
+    assert far.connects == 0
     async with relay_of(Far(), limits=Limits(**{limit: 500}), tokens=lambda text: len(text.split())) as relay:
         assert not (await (await relay.tools())["far__search"](q="x")).failed
 

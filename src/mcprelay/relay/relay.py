@@ -301,6 +301,9 @@ class Relay(Library):
         return found
 
     def _post(self, settings: ServerSettings) -> Post:
+        if self._counter is None and (uncounted := settings.limits.in_tokens):
+            why = f"{uncounted[0]} is a limit in tokens, and nothing counts them: give the relay a counter, as tokens="
+            raise SettingWrong(f"{settings.name}: {why}", server=settings.name)
         return Post(
             settings,
             stations=self._stations,
@@ -311,9 +314,6 @@ class Relay(Library):
         )
 
     def _charged(self, settings: ServerSettings, ledger: Ledger, redaction: Redaction | None) -> Funnel:
-        if self._counter is None and (uncounted := settings.limits.in_tokens):
-            why = f"{uncounted[0]} is a limit in tokens, and nothing counts them: give the relay a counter, as tokens="
-            raise SettingWrong(f"{settings.name}: {why}", server=settings.name)
         filters = self._filters if redaction is None else (redaction.filtered, *self._filters)
         return Funnel(settings.name, limits=settings.limits, filters=filters, tokens=self._counter, ledger=ledger)
 
