@@ -188,10 +188,14 @@ class Joint(Ledger):
         super().__init__()
         self._ledgers = tuple(ledgers)
 
-    def spend(self, server: str, *, size: int, tokens: int | None, limits: Limits) -> None:
-        """As `Ledger.spend`, from each of them."""
+    def require(self, server: str, *, size: int, tokens: int | None, limits: Limits) -> None:
+        """As `Ledger.require`, of each of them."""
         for ledger in self._ledgers:
             ledger.require(server, size=size, tokens=tokens, limits=limits)
+
+    def spend(self, server: str, *, size: int, tokens: int | None, limits: Limits) -> None:
+        """As `Ledger.spend`, from each of them."""
+        self.require(server, size=size, tokens=tokens, limits=limits)
         for ledger in self._ledgers:
             ledger.spend(server, size=size, tokens=tokens, limits=limits)
 
