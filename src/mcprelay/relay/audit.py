@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("mcprelay.relay.audit")
 _TRACE = "opentelemetry.trace"
-_OF_A_TOOL = frozenset(["call"])
 _PLAIN = re.compile(r'[^\s="\\]+')
 
 
@@ -42,7 +41,7 @@ def record(event: str, *, server: str, tool: str, verdict: str, principal: Any =
     told: dict[str, Any] = {"event": event}
     if server:
         told["server"] = legible(server)
-    if tool or event in _OF_A_TOOL:
+    if tool or event == "call":
         told["tool"] = legible(tool)
     told["verdict"] = verdict
     if principal is not None:

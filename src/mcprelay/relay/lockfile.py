@@ -25,13 +25,12 @@ class LockFile:
     def __init__(self, source: str | os.PathLike[str] | lock.Lock | None) -> None:
         self._lock = source if isinstance(source, lock.Lock) else lock.Lock()
         self._path: str | None = None
-        self._read = source is not None
+        self._read = isinstance(source, lock.Lock)
         self._written: tuple[int, ...] = ()
         self._absent_until = 0.0
         if source is not None and not isinstance(source, lock.Lock):
             given.path("lock", source)
             self._path = _absolute(os.fsdecode(source))
-            self._read = False
         self._asked = b"" if self._path is None else os.fsencode(self._path)
 
     @property
