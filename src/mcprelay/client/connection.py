@@ -197,13 +197,11 @@ class Connection:
         opening, self._opening = self._opening, None
         link, self.current = self.current, None
         loop, self._loop = self._loop, None
-        elsewhere = loop is not None and loop is not asyncio.get_running_loop()
-        if elsewhere and loop is not None and not loop.is_closed():
+        if loop is not None and loop is not asyncio.get_running_loop():
+            if loop.is_closed():
+                return
             self._opening, self.current, self._loop = opening, link, loop
             raise LocalFault(_ANOTHER_LOOP)
-        self.now = _now
-        if elsewhere:
-            return
         if opening is not None and not opening.done():
             opening.cancel()
             self._leaves(opening)
