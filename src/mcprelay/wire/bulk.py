@@ -12,7 +12,7 @@ _STRING = re.compile(rb'"[^"]*+"?')
 
 
 def is_crowded(text: bytes, values: float) -> bool:
-    """Whether the text of a JSON value holds more than so many values, itself included; an empty one may count twice."""
+    """Whether the text of a JSON value holds more than so many values, itself included; empty ones may count twice."""
     if len(text) <= 2 * values:  # a value takes a byte, and what parts it from the next another one
         return False
     if _marks(text) < values:
