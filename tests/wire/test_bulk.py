@@ -29,6 +29,7 @@ def empty_in(value):
 
 @given(JSON, st.integers(0, 30))
 @example([[], []], 3)
+@example(dict.fromkeys("abcde", ","), 6)
 @example([{}, {}], 2)
 def test_what_is_crowded_holds_more_than_allowed_and_nothing_else_does(value, most):
     text = json.dumps(value, separators=(",", ":"))

@@ -123,6 +123,21 @@ def test_what_schemas_make_of_a_value_is_counted_and_the_rest_of_it_stays_as_it_
     assert back[-3:] == items[-3:]
 
 
+def test_items_that_are_described_alike_are_counted_once():
+    lists = [{"items": {"properties": {f"m{i}": {"type": "string"}}}} for i in range(200)]
+    items = [{"m7": None} for _ in range(20_000)]
+    assert without_fill({"all": items}, {"properties": {"all": {"anyOf": lists}}}, work=200_000) == {"all": [{}] * 20_000}
+
+
+def test_the_names_of_members_are_counted_wherever_they_are_worked_out():
+    inner = {"anyOf": [{"properties": {f"é{i}{j}": True for j in range(500)}} for i in range(20)]}
+    schema = {"properties": {f"p{i}": {"allOf": [{"title": str(i)}, inner]} for i in range(9)}}
+    shown = {f"p{i}": {"_00": 1} for i in range(9)}
+    back = without_names(shown, schema, RULES["gemini"], work=200_000)
+    assert back["p0"] == {"é00": 1}
+    assert back["p8"] == {"_00": 1}
+
+
 def test_names_that_there_is_no_work_left_for_stay_as_they_are():
     schema = {"properties": {"é": {"type": "string"}}, "allOf": [{"properties": {"ü": {"type": "string"}}}]}
     shown = {"_": "a"}
