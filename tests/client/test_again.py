@@ -177,14 +177,22 @@ async def test_a_channel_that_cannot_be_opened_again_is_told_at_once():
         assert "reconnections" not in str(error)
 
 
-async def graceful(exchange):
-    """A subscription that is agreed to, and ended by its result at once."""
-    number = exchange.message["id"]
-    params = {"_meta": {SUBSCRIPTION: number}, "notifications": {"toolsListChanged": True}}
-    await exchange.stream()
-    await exchange.event({"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged", "params": params})
-    await exchange.event({"jsonrpc": "2.0", "id": number, "result": {"resultType": "complete"}})
-    await exchange.end()
+def lasting(seconds):
+    """A subscription that is agreed to, and ended by its result after a while."""
+
+    async def agree(exchange):
+        number = exchange.message["id"]
+        params = {"_meta": {SUBSCRIPTION: number}, "notifications": {"toolsListChanged": True}}
+        await exchange.stream()
+        await exchange.event({"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged", "params": params})
+        await asyncio.sleep(seconds)
+        await exchange.event({"jsonrpc": "2.0", "id": number, "result": {"resultType": "complete"}})
+        await exchange.end()
+
+    return agree
+
+
+graceful = lasting(0)
 
 
 async def test_a_graceful_end_is_listened_to_again_where_that_was_asked_for(haste):
@@ -207,3 +215,16 @@ async def test_a_server_that_ends_every_subscription_at_once_is_given_up(clock):
             assert await anext(events) == ToolsChanged()
             assert "reconnections=3" in str(await failure_of(events))
         assert len(server.asked) == 4
+
+
+async def test_a_server_whose_subscriptions_last_is_listened_to_for_ever(clock):
+    server = Restarting(*[lasting(60)] * 6)
+    async with ScriptedHttp(server) as http, fresh(http.url, reconnections=1) as client:
+        async with client.listen(tools=True, reconnect=True) as events:
+            for _ in range(1000):
+                if server.holds.is_set() or events._over:
+                    break
+                await clock.advance(1.0)
+            assert await anext(events) == ToolsChanged()
+            assert not events._over
+        assert len(server.asked) == 8

@@ -67,9 +67,9 @@ class Inline:
 
 
 @contextlib.asynccontextmanager
-async def paired(behave=None, **options):
+async def paired(behave=None, *, kind=Inline, **options):
     """A client that has shaken hands with such a server: `(client, server, http)`."""
-    server = Inline()
+    server = kind()
     async with ScriptedHttp(server) as http, fresh(http.url, **options) as client:
         await client.call_tool("warm")
         del http.exchanges[:]
@@ -215,6 +215,44 @@ async def test_three_connections_are_enough_to_answer_a_question_while_the_post_
         await exchange.reply(202)
 
     async with paired(behave, connections=3, on_roots=["file:///a"]) as (client, _, _):
+        assert (await client.call_tool("asks", timeout=5)).value == "ok"
+
+
+class Deaf(Inline):
+    """A server that never answers the POST of an answer."""
+
+    async def posted(self, exchange):
+        if exchange.asks is None:
+            self.answers.put_nowait(exchange.message)
+            await exchange.left()
+        else:
+            await super().posted(exchange)
+
+
+async def test_an_answer_whose_post_is_held_is_in_work_and_more_questions_are_refused():
+    async def behave(server, exchange):
+        for number in range(3):
+            await server.say({"id": f"q{number}", "method": "roots/list"})
+            assert ("result" in await server.answers.get()) is (number < 2)
+        await server.answer(exchange)
+        await exchange.reply(202)
+
+    options = {"on_roots": ["file:///a"], "concurrent_requests": 2, "close_timeout": 0.1}
+    async with paired(behave, kind=Deaf, **options) as (client, _, _):
+        assert (await client.call_tool("asks", timeout=5)).value == "ok"
+
+
+async def test_of_answers_to_pings_whose_posts_are_held_few_are_on_their_way():
+    async def behave(server, exchange):
+        for number in range(3):
+            await server.say({"id": f"p{number}", "method": "ping"})
+        await server.say({"id": "q", "method": "roots/list"})
+        assert [(await server.answers.get())["id"] for _ in range(2)] == ["p0", "q"]
+        await server.answer(exchange)
+        await exchange.reply(202)
+
+    options = {"on_roots": ["file:///a"], "refusal_bytes": 0, "close_timeout": 0.1}
+    async with paired(behave, kind=Deaf, **options) as (client, _, _):
         assert (await client.call_tool("asks", timeout=5)).value == "ok"
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mcprelay import Context, Limits, Server, revisions
-from mcprelay.errors import LimitExceeded, NotSent
+from mcprelay.errors import LimitExceeded, NotSent, ProtocolError
 from mcprelay.revisions import NEWEST, Era, Feature
 from mcprelay.server.connection import Connection
 from tests.server.rawclient import RawClient
@@ -160,6 +160,23 @@ async def test_a_batch_elsewhere_is_refused() -> None:
     await client.tell([request("ping", id=1)])
     assert (await client.hear())["error"]["code"] == -32600
     await client.channel.aclose()
+
+
+async def test_after_a_handshake_that_came_to_nothing_there_are_no_batches() -> None:
+    server = build()
+
+    @server.middleware
+    async def refuse(call: Any, call_next: Any) -> Any:
+        if call.method.name == "initialize":
+            raise ProtocolError(-32000, "not now")
+        return await call_next(call)
+
+    raw = RawClient(server.connect())
+    await raw.send(request("initialize", {"protocolVersion": BATCHING, "capabilities": {}, "clientInfo": INFO}))
+    assert (await raw.receive())["error"]["message"] == "not now"
+    await raw.send([request("ping", id=1)])
+    assert (await raw.receive())["error"]["code"] == -32600
+    await raw.channel.aclose()
 
 
 async def test_questions_are_asked_and_answered_on_the_wire() -> None:

@@ -75,7 +75,7 @@ def test_a_long_line_that_is_discarded_is_not_kept_in_memory():
 
 def test_a_line_of_exactly_the_limit_passes_with_either_line_end():
     assert split(b"12345\r\n12345\n123456\n", [], limit=5)[:2] == [b"12345", b"12345"]
-    assert split(b"12345\r\n", [3, 6], limit=5) == [b"12345"]
+    assert split(b"12345\r\n", [3, 6], limit=5) == split(b"12345\r\n", [], limit=9) == [b"12345"]
 
 
 def test_a_carriage_return_inside_a_line_stays():
