@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mcprelay.client import identity
-from mcprelay.revisions import NEWEST
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -63,16 +62,9 @@ class Acquaintance:
         reach = self._target.reach
         if reach is None:
             return None
-        party, settings = self._party, self._party.settings
-        offered = [revision.name for revision in party.offered]
-        waits = [
-            settings.probe_timeout,
-            settings.connect_timeout,
-            settings.response_bytes,
-            settings.response_values,
-            settings.depth,
-        ]
-        return identity.digest([reach, offered, party.info, party.capabilities(NEWEST), waits])
+        settings = self._party.settings
+        limits = settings.probe_timeout, settings.connect_timeout, settings.response_bytes
+        return identity.digest([reach, *self._party.manner, *limits])
 
     def recall(self) -> Era | None:
         """The era that the server was of, or None."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ParamSpec, cast
 import msgspec
 
 from mcprelay.client.handler import ELICIT, ROOTS, SAMPLE
-from mcprelay.revisions import Era
+from mcprelay.revisions import NEWEST, Era
 from mcprelay.types import ClientCapabilities
 from mcprelay.wire.params import CLIENT_CAPABILITIES, CLIENT_INFO, PROTOCOL_VERSION
 
@@ -74,6 +74,13 @@ class Party:
     def hears(self) -> bool:
         """Whether there is anything that a server could say outside of a call, in the handshake era."""
         return self.on_log is not None or self.handlers.any
+
+    @property
+    def manner(self) -> list[Any]:
+        """What decides, beside how a server is reached, what this client makes of its answers, as JSON can carry it."""
+        offered = [revision.name for revision in self.offered]
+        settings = self.settings
+        return [offered, self.info, self.capabilities(NEWEST), settings.depth, settings.response_values]
 
     def preamble(self, revision: Revision) -> bytes:
         """The members that `_meta` of every request has in a revision (basic, "Per-request protocol fields")."""

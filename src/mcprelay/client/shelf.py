@@ -15,7 +15,7 @@ from mcprelay.client.argument import encode
 from mcprelay.client.cache import Cache, Reading
 from mcprelay.client.listing import Kind, Listing, Walk
 from mcprelay.client.progress import logger
-from mcprelay.revisions import NEWEST, Era
+from mcprelay.revisions import Era
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,19 +60,7 @@ class Shelf:
     def place(self) -> str:
         """What the server is called in the cache: the same for clients that it answers alike."""
         parts = self._target.parts
-        if parts is None:
-            return identity.own()
-        party = self._party
-        offered = [revision.name for revision in party.offered]
-        told = [
-            parts,
-            offered,
-            party.info,
-            party.capabilities(NEWEST),
-            party.settings.depth,
-            party.settings.response_values,
-        ]
-        return identity.digest(told)
+        return identity.own() if parts is None else identity.digest([parts, *self._party.manner])
 
     def changed(self, notice: str, uri: str | None) -> None:
         """The server said that something changed."""
