@@ -227,3 +227,17 @@ def test_a_channel_of_a_loop_that_is_closed_sends_nothing():
     outlet.close()
     assert os.read(reads, 10) == b""
     os.close(reads)
+
+
+async def test_a_line_is_taken_at_once_only_where_it_would_not_have_to_wait(pipe):
+    assert pipe.outlet.offer(b"one") == 1
+    waiting = asyncio.ensure_future(pipe.outlet.room())
+    await turn()
+    assert pipe.outlet.offer(b"overtaking") == 0
+    waiting.cancel()
+    await turn()
+    assert pipe.outlet.offer(b"two") == 2
+    pipe.fill()
+    while not pipe.outlet.congested:
+        pipe.outlet.put(b"y" * 9999)
+    assert pipe.outlet.offer(b"beyond the high-water mark") == 0

@@ -32,8 +32,8 @@ FLUSH_SECONDS = 1.0
 class LineChannel:
     """A `Channel` over two descriptors, which belong to it from now on. One socket serves both ways if duplicated.
 
-    Beside the port it offers what a driver in a hurry needs: `attach`, `send_nowait`, `room`, `congested`, `handed`
-    and `lost`.
+    Beside the port it has what a driver in a hurry needs: `attach`, `offer`, `send_nowait`, `room`, `congested`,
+    `handed` and `lost`. `offer` is `send_nowait` where `send` would not suspend, and else gives 0 and takes nothing.
     """
 
     def __init__(
