@@ -53,11 +53,6 @@ class Pipe:
         if self.ended:
             take(b"")
 
-    @property
-    def attached(self) -> bool:
-        """Whether messages are handed to somebody as they are written."""
-        return self._reading is not None
-
     def _measure(self) -> None:
         self.full = (self._size > self._buffered_bytes or bool(self._writers)) and not self.ended
 
