@@ -68,6 +68,7 @@ class Token:
         {"probe_timeout": 0.001},
         {"connect_timeout": 0.5},
         {"response_bytes": 100},
+        {"response_values": 100},
         {"depth": 5},
         {"revision": LEGACY},
         {"on_sample": lambda _: ""},

@@ -57,6 +57,13 @@ def test_references_are_replaced_wherever_a_schema_lies():
     assert made["additionalProperties"] == {"type": "string"}
 
 
+@pytest.mark.parametrize("more", [{"x-a": 1}, {"$comment": "a"}, {"definitions": {"a": True}}])
+def test_what_is_left_out_is_left_out_where_nothing_else_is(more):
+    inner = {"type": "object", "properties": {"a": {"type": "object", "properties": {}}}}
+    assert plain({**inner, **more}).schema == inner
+    assert plain(properties(b={**inner, **more})).schema["properties"]["b"] == inner
+
+
 def test_a_document_without_references_is_the_same_one():
     schema = {"type": "object", "properties": {"a": {"allOf": [{"minLength": 1}, True], "default": "a$"}}}
     made = plain(schema)
