@@ -14,6 +14,7 @@ from types import SimpleNamespace
 import pytest
 
 import mcprelay
+from mcprelay.auth.store import Lock as FileLock
 from mcprelay.cli import locking, recording
 from mcprelay.cli.account import address
 from mcprelay.cli.option import Options
@@ -371,13 +372,13 @@ async def test_two_that_record_at_the_same_moment_lose_nothing(tmp_path, monkeyp
     held = os.open(tmp_path, os.O_RDONLY)
     fcntl.flock(held, fcntl.LOCK_EX)
     begun = asyncio.Event()
-    taken = recording._taken
+    taken = FileLock.taken
 
     def seen(folder):
         begun.set()
         return taken(folder)
 
-    monkeypatch.setattr(recording, "_taken", seen)
+    monkeypatch.setattr(FileLock, "taken", seen)
     mine = asyncio.create_task(recording.change(path, lambda known: known.reviewed("mine", [], revision=None)))
     await begun.wait()  # it cannot write now
     save(path, load(path).reviewed("theirs", [], revision=None))

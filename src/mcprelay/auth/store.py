@@ -191,15 +191,15 @@ class FileStore:
 
 
 class Lock:
-    """A lock that other processes on this machine see, as a context that opens its file and gives the lock back.
+    """A lock that other processes on this machine see, as a context that opens its place and gives the lock back.
 
     Where there are no locks to be had, it is taken at once.
 
     Args:
-        path: The file, which nobody reads and which is made when it is not there.
+        path: The file, which nobody reads and which is made when it is not there; or a folder that is there.
 
     Raises:
-        OSError: The file cannot be opened; a symbolic link in its place is not followed.
+        OSError: It cannot be opened; a symbolic link in its place is not followed.
     """
 
     def __init__(self, path: Path) -> None:
@@ -208,8 +208,8 @@ class Lock:
 
     def __enter__(self) -> Self:
         if sys.platform != "win32":
-            flags = os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | _NOT_WAITING
-            self._descriptor = os.open(self._path, flags, 0o600)
+            how = os.O_RDONLY if self._path.is_dir() else os.O_CREAT | os.O_RDWR
+            self._descriptor = os.open(self._path, how | os.O_CLOEXEC | os.O_NOFOLLOW | _NOT_WAITING, 0o600)
         return self
 
     def __exit__(self, *_: object) -> None:
