@@ -79,6 +79,8 @@ def test_what_is_no_definition_is_not_read(text):
         '{"name": "a", "inputSchema": {}, "inputSchema": {"x": 1}}',
         '{"name": "a", "inputSchema": {}, "n\\u0061me": "b"}',
         '{"name": "a", "inputSchema": {}, "inputSchema": {}, "\\u0022": 1, "\\u0022\\u0022": 2}',
+        '{"name": "a", "inputSchema": {}, "\\"": 1, "\\u0022": 2}',
+        '{"name": "a", "inputSchema": {}, "\\"\\"": 1, "\\u0022\\u0022": 2}',
     ],
 )
 def test_a_member_that_comes_twice_is_left_to_whoever_pins_it(text):

@@ -92,7 +92,8 @@ def _joined(members: dict[str, Raw]) -> bytes:
 
 
 def _is_told_once(text: bytes, members: dict[str, Raw]) -> bool:
-    """Whether no member comes twice, as far as its quotation marks tell: one that was dropped took two with it."""
-    if any('"' in name for name in members):
-        return False  # the mark may be written in two ways
+    """Whether no member comes twice, as far as its quotation marks tell: one that was dropped took two with it.
+
+    A name that has the mark itself may have more of them in the text, and never less.
+    """
     return text.count(b'"') == sum(2 + bytes(value).count(b'"') for value in members.values())
