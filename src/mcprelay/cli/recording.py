@@ -38,7 +38,7 @@ async def change(path: Path, made: Callable[[Lock], Lock]) -> None:
 
 @contextlib.asynccontextmanager
 async def _alone(path: Path) -> AsyncGenerator[None]:
-    """Keep other processes that record from writing. The lock is on the folder, so that no file of it is left behind."""
+    """Keep other processes that record from writing. The lock is on the folder, so no file of it is left behind."""
     loop = asyncio.get_running_loop()
     end = loop.time() + PATIENCE
     with _folder(path) as folder:
