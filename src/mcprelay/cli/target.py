@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from msgspec.structs import replace
+
 from mcprelay.cli.account import advised
 from mcprelay.cli.show import SPEAKER
 from mcprelay.errors import ConfigurationError
@@ -142,32 +144,17 @@ def _served(target: str) -> list[str]:
 
 def _configured(name: str, options: Options) -> tuple[str | list[str], dict[str, Any]]:
     from mcprelay.relay import config
-    from mcprelay.relay.network import network
+    from mcprelay.relay.dial import reach
+    from mcprelay.relay.settings import Secret
 
     server = config.load(_FILE).server(name)
-    if server.command:
-        inherited = {each: os.environ[each] for each in server.inherit if each in os.environ}
-        own = {each: secret.value for each, secret in server.env.items()}
-        env = {**inherited, **own, **_variables(options.env)}
-        return list(server.command), {
-            "env": env,
-            "cwd": server.cwd,
-            **_bounds(server, options),
-        }
-    headers = {each: secret.value for each, secret in server.headers.items()} | _headers(options.header)
-    auth: Any = options.token or getattr(server.token, "value", None)
-    if auth is None and server.auth is not None:
-        from mcprelay.auth.login import stored
-
-        auth = stored(name)
-    if auth is not None:
-        headers = {each: value for each, value in headers.items() if each.lower() != "authorization"}
-    return server.url or "", {
-        "auth": auth,
-        "headers": headers or None,
-        **network(server),
-        **_bounds(server, options),
-    }
+    token = options.token or getattr(server.token, "value", None)
+    asked = replace(
+        server,
+        env=server.env | {each: Secret(value) for each, value in _variables(options.env).items()},
+        headers=server.headers | {each: Secret(value) for each, value in _headers(options.header).items()},
+    )
+    return server.url or list(server.command), {**reach(asked, token=token), **_bounds(server, options)}
 
 
 def _bounds(server: ServerSettings, options: Options) -> dict[str, float]:

@@ -48,6 +48,31 @@ def accounts(settings: ServerSettings, token: str | None) -> str | None:
     return str(default_path())
 
 
+def reach(settings: ServerSettings, *, token: str | None) -> dict[str, Any]:
+    """The options of a client that say how the server is reached, and who calls.
+
+    Args:
+        token: The bearer token, which goes before what is stored for everyone, and that before a header.
+
+    Raises:
+        SettingWrong: A file of certificates is not there, or holds none.
+    """
+    if settings.command:
+        inherited = {name: os.environ[name] for name in settings.inherit if name in os.environ}
+        return {"env": inherited | {name: secret.value for name, secret in settings.env.items()}, "cwd": settings.cwd}
+    if settings.url is None:
+        return {}
+    auth: Any = token
+    if auth is None and settings.auth is not None:
+        from mcprelay.auth.login import stored
+
+        auth = stored(settings.name)
+    headers = {name: secret.value for name, secret in settings.headers.items()}
+    if auth is not None:
+        headers = {name: value for name, value in headers.items() if name.lower() != "authorization"}
+    return {"auth": auth, "headers": headers or None, **network(settings)}
+
+
 def dial(
     settings: ServerSettings, *, token: str | None, askers: Askers, cache: Cache, on_log: Callable[[LogMessage], None]
 ) -> Client:
@@ -61,23 +86,6 @@ def dial(
     capabilities = ClientCapabilities(
         elicitation=None if elicit is None else {"form": {}, "url": {}}, sampling=None if sample is None else {}
     )
-    options: dict[str, Any] = {}
-    if settings.url is not None:
-        auth: Any = token
-        if auth is None and settings.auth is not None:  # a user's own token goes before what is stored for everyone
-            from mcprelay.auth.login import stored
-
-            auth = stored(settings.name)
-        own = {name: secret.value for name, secret in settings.headers.items()}
-        if auth is not None:
-            own = {name: value for name, value in own.items() if name.lower() != "authorization"}
-        options = {"auth": auth, "headers": own or None, **network(settings)}
-    elif settings.command:
-        inherited = {name: os.environ[name] for name in settings.inherit if name in os.environ}
-        options = {
-            "env": inherited | {name: secret.value for name, secret in settings.env.items()},
-            "cwd": settings.cwd,
-        }
     target: Any = settings.url or list(settings.command) or settings.target
     try:
         client = Client(
@@ -93,7 +101,7 @@ def dial(
             connect_timeout=settings.timeout,  # a first `npx` takes longer than clients wait
             **settings.limits.client,
             reconnections=math.inf,  # a server that is gone for long is heard again when it is back
-            **options,
+            **reach(settings, token=token),
         )
     except ConfigurationError as error:
         said = str(error).replace("allow_plaintext=True", "set allow_plaintext = true for the server")
