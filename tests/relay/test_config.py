@@ -469,6 +469,8 @@ def test_trust_for_a_desktop_clients_file_is_declared_in_code():
         ({}, "mcpServers: expected an object of servers"),
         ({"mcpServers": {"a": 5}}, "mcpServers.a: expected an object"),
         ({"mcpServers": {"a": {}}}, "mcpServers.a.url: is missing"),
+        ({"servers": {"a": {}}}, "servers.a.url: is missing"),
+        ({"servers": {"a": 5}}, "servers.a: expected an object"),
         ({"mcpServers": {"a": {"url": "https://x", "type": "ws"}}}, "mcpServers.a.transport: expected 'http'"),
         ({"mcpServers": {"a": {"command": 5}}}, "mcpServers.a.command: expected a list that begins with a program"),
         (

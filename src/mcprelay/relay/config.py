@@ -175,12 +175,12 @@ _KEPT = ("url", "headers", "env", "cwd")
 
 
 def _desktop(tree: dict[str, Any], source: Path, env: Mapping[str, str], problems: Problems) -> Config:
-    key = "mcpServers" if "mcpServers" in tree else "servers"
+    key = "servers" if "servers" in tree and "mcpServers" not in tree else "mcpServers"
     tables = tree.get(key)
     notes: list[str] = []
     servers: dict[str, ServerSettings] = {}
     if not isinstance(tables, dict):
-        problems.add("mcpServers", "expected an object of servers")
+        problems.add(key, "expected an object of servers")
         tables = {}
     disabled: dict[str, str] = {}
     for name, table in tables.items():
@@ -188,23 +188,21 @@ def _desktop(tree: dict[str, Any], source: Path, env: Mapping[str, str], problem
             notes.append(f"{name} is left out, because it is disabled")
             disabled[name] = f"{key}.{name}.disabled"
             continue
-        made = _translated(name, table, problems, notes)
+        made = _translated(name, table, problems, notes, under=key)
         server = (
             None
             if made is None
-            else read_server(
-                name, made, folder=source.parent, env=env, problems=problems, limits=Limits(), under="mcpServers"
-            )
+            else read_server(name, made, folder=source.parent, env=env, problems=problems, limits=Limits(), under=key)
         )
         if server is not None:
             servers[name] = server
     return Config(servers=servers, lock=source.parent / LOCK, source=str(source), notes=tuple(notes), disabled=disabled)
 
 
-def _translated(name: str, table: Any, problems: Problems, notes: list[str]) -> dict[str, Any] | None:
+def _translated(name: str, table: Any, problems: Problems, notes: list[str], *, under: str) -> dict[str, Any] | None:
     """A desktop client's entry in our keys. What only that client understands is left out and noted."""
     if not isinstance(table, dict):
-        problems.add(f"mcpServers.{name}", "expected an object")
+        problems.add(f"{under}.{name}", "expected an object")
         return None
     made = {key: table[key] for key in _KEPT if key in table}
     kind = table.get("type", table.get("transport"))
