@@ -11,7 +11,8 @@ from mcprelay import Client, Server
 from mcprelay.revisions import ALL, NEWEST
 from mcprelay.server.encoding import ResultInvalid, encode_scalar
 from mcprelay.server.face import Face
-from mcprelay.server.scalar import scalar
+from mcprelay.server.scalar import Scalar, scalar
+from mcprelay.server.signature import compile_call
 from mcprelay.types import Text
 
 
@@ -25,6 +26,18 @@ def test_a_scalar_is_said_as_the_whole_result_that_it_stands_for(revision, value
     begins = {name for name in ("resultType", "_meta") if said.pop(name, None) is not None}
     assert begins == ({"resultType", "_meta"} if revision is NEWEST else set())
     assert said == json.loads(msgspec.json.encode(whole))
+
+
+@given(value=st.one_of(st.text(), st.integers(), st.booleans()))
+def test_a_scalar_that_a_tool_returns_comes_to_the_same_as_a_result_that_is_made_the_long_way(value):
+    async def tool():
+        """A tool."""
+
+    tool.__annotations__["return"] = type(value)
+    output = compile_call(tool).output
+    outcome = output.outcome(value)
+    assert type(outcome) is Scalar
+    assert outcome.whole() == output.result(value)
 
 
 def test_a_text_is_said_in_its_own_words_and_another_scalar_as_json():

@@ -101,14 +101,12 @@ class Output:
         return self.result(value, file_bytes=file_bytes)
 
     def result(self, value: Any, *, file_bytes: int = FILE_BYTES) -> ToolResult | InputRequiredResult:
-        """The result of a call.
+        """The result of a call, whole also where it is a scalar.
 
         Raises:
             ResultInvalid: The value has no JSON form, or is not what was published.
             LimitExceeded: A file or stream is longer than `file_bytes`.
         """
-        if type(value) is self._safe:
-            return scalar(value, encode_scalar(value)).whole()
         if isinstance(value, (ToolResult, InputRequiredResult)):
             return self._checked(value)
         if self.schema is None:
