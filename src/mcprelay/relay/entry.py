@@ -157,12 +157,11 @@ class Entry:
 
     def limits(self, key: str, before: Limits) -> Limits:
         """Bounds, over those that hold already."""
-        if isinstance(self._table.get(key), Limits):  # in code they may be one value
-            return self.any(key)  # type: ignore[no-any-return]
-        value = self._table.get(key)
-        if value is not None and not isinstance(value, Mapping):
-            self.any(key)
-            kind = _kind(value)
+        said = self.any(key)
+        if isinstance(said, Limits):  # in code they may be one value
+            return said
+        if said is not None and not isinstance(said, Mapping):
+            kind = _kind(said)
             right = "a table, or mcprelay.relay.Limits(…)" if kind.startswith("mcprelay.") else "a table"
             self.wrong(key, f"expected {right}, not {kind}")
             return before
