@@ -57,6 +57,30 @@ def test_an_answer_that_cannot_be_read_settles_the_request_whose_id_it_has(answe
     assert us.receive(data(id=1, result={})) == [Dropped(1, late=False)]
 
 
+def test_what_nests_too_deep_costs_a_page_its_item_and_another_answer_all_of_it() -> None:
+    deep = data(id=1, result={"tools": [{"name": "a"}, {"name": "b", "x": [[[[[]]]]]}]})
+
+    us = peer(depth=6)
+    us.request("tools/list", b"{}")
+    (page,) = us.receive(deep)
+    assert isinstance(page, Replied)
+    assert json.loads(bytes(page.result))["tools"][0] == {"name": "a"}
+
+    us = peer(depth=6)
+    us.request("a", b"{}")
+    (event,) = us.receive(deep)
+    assert isinstance(event, Garbled)
+    assert (event.deep, event.crowded) == (True, False)
+
+
+def test_an_answer_of_too_many_values_settles_its_request_and_says_so() -> None:
+    us = peer(values=20)
+    us.request("a", b"{}")
+    (event,) = us.receive(data(id=1, result={"x": [0] * 50}))
+    assert isinstance(event, Garbled)
+    assert (event.deep, event.crowded) == (False, True)
+
+
 def test_a_broken_request_is_answered_under_its_id_unless_that_is_in_use() -> None:
     us = peer()
     broken = b'{"jsonrpc":"2.0","id":1,"method":"m","params":NaN}'
