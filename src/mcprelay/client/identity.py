@@ -6,6 +6,7 @@ the same is never the same: it gets a name of its own, which is not used again f
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import weakref
@@ -52,15 +53,8 @@ def named(value: object) -> str:
     if held is not None and held[0]() is value:
         return held[1]
     name, place = own(), id(value)
-
-    def gone(reference: weakref.ref[Any]) -> None:
-        if _named.get(place, (None,))[0] is reference:
-            del _named[place]
-
-    try:
-        _named[place] = (weakref.ref(value, gone), name)
-    except TypeError:
-        return name
+    with contextlib.suppress(TypeError):
+        _named[place] = (weakref.ref(value, lambda _: _named.pop(place, None)), name)
     return name
 
 
