@@ -78,6 +78,16 @@ async def test_of_what_waits_for_a_slow_callback_the_oldest_is_dropped_and_that_
     ]
 
 
+@pytest.mark.parametrize(("most", "heard"), [(0, [0]), (1, [0, 3]), (9, [0, 1, 2, 3])])
+async def test_as_many_items_wait_for_a_slow_callback_as_may(most, heard):
+    work = Work()
+    hearing = Hearing(work, pending_messages=most)
+    for number in range(4):
+        hearing.hear(number)
+    await hearing.finish(deadline=None)
+    assert work.heard == heard
+
+
 async def test_progress_that_came_before_the_answer_is_heard_before_the_call_returns():
     work = Work()
     async with connected() as (client, channel):
