@@ -202,7 +202,7 @@ def test_what_is_over_a_limit_of_the_settings_is_told_though_it_is_as_it_was_rev
     recorded = run("lock", "far", "--yes", cwd=place)
     checked = run("lock", "far", "--check", cwd=place)
     for done in (recorded, checked):
-        assert "far: search is not offered to a model, reviewed or not: its definition has 1," in done.stderr
+        assert "far: search is not offered to a model, reviewed or not: its definition is longer than" in done.stderr
         assert "definition_bytes=1,000" in done.stderr
         assert "other is not offered" not in done.stderr
     assert (recorded.returncode, checked.returncode) == (0, code)
@@ -365,6 +365,33 @@ def test_a_name_that_comes_twice_is_told_and_all_is_recorded(place):
     assert {name: one.description for name, one in tools.items()} == {"search": "One.", "other": "One."}
     told = json.loads(run("lock", "--check", "--json", cwd=place).stdout)
     assert told[0]["warnings"] == ["the tool 'search' came twice: the first counts"]
+
+
+ODD = """
+    elif asked.get("method") == "tools/list":
+        spaces = " " * 3000
+        tools = '{"name": "odd", "inputSchema": {}, "outputSchema": 5}, {"name": "long", "inputSchema": {%s}}' % spaces
+        print('{"jsonrpc": "2.0", "id": %s, "result": {"tools": [%s]}}' % (json.dumps(asked["id"]), tools), flush=True)
+        continue
+"""
+
+
+def test_what_is_reviewed_of_a_definition_is_what_a_relay_reads_of_it(place):
+    # given one that is none for a client, and one that is too long only as its server writes it
+    (place / "served.py").write_text(
+        TWICE.replace('\n    elif asked.get("method") == "tools/list":', ODD + "    elif 0:")
+    )
+    with (place / "mcprelay.toml").open("a") as file:
+        file.write('allow = ["odd", "long"]\nlimits = { definition_bytes = 1000 }\n')
+    assert run("lock", "--yes", cwd=place).returncode == 0
+    assert set(load(place / "mcprelay.lock").sections["far"].tools) == {"odd", "long"}
+    # then it is told that a model gets the first alone
+    checked = run("lock", "--check", cwd=place)
+    assert checked.stderr.strip() == (
+        "far: long is not offered to a model, reviewed or not: its definition is longer than definition_bytes=1,000"
+        " allows"
+    )
+    assert checked.returncode == 1
 
 
 async def test_two_that_record_at_the_same_moment_lose_nothing(tmp_path, monkeypatch):

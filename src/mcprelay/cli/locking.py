@@ -21,6 +21,7 @@ from mcprelay.cli.recording import change
 from mcprelay.cli.show import say
 from mcprelay.cli.target import open_client
 from mcprelay.cli.terminal import forget_typed, typed
+from mcprelay.client.brief import briefly
 from mcprelay.client.listing import Listing
 from mcprelay.errors import ConfigurationError, MCPRelayError, RemoteError
 from mcprelay.relay import config
@@ -144,7 +145,8 @@ class _Offer(Struct, frozen=True, kw_only=True):
 
 
 async def _offered(server: ServerSettings, options: Options) -> _Offer:
-    async with open_client(server.name, options) as client:
+    # As a relay reads it, so that what is reviewed is what is offered: but a person sees what is too long for a model.
+    async with briefly(open_client(server.name, options), definition_bytes=sys.maxsize) as client:
         found = await _listed(client, server.name)
         revision = client.server.revision
     definitions: list[Definition] = []
@@ -161,8 +163,9 @@ async def _offered(server: ServerSettings, options: Options) -> _Offer:
     for tool in found:
         if server.allow.is_declared and not server.allow.allows(tool.name):
             continue
+        raw = bytes(tool.raw or b"")
         try:
-            definitions.append(define(tool))
+            definitions.append(define(raw))
         except DefinitionRefused as refused:
             say(f"{server.name}: {legible(tool.name)} cannot be recorded: {refused}")
             whole = not server.allow.names_it(tool.name) and whole
@@ -172,7 +175,7 @@ async def _offered(server: ServerSettings, options: Options) -> _Offer:
             say(f"{server.name}: {legible(tool.name)} is not offered to a model, reviewed or not: {then}")
             whole = False
         try:
-            room.read(definitions[-1])
+            room.read(room.define(raw))
         except DefinitionRefused as refused:
             say(f"{server.name}: {legible(tool.name)} is not offered to a model, reviewed or not: {refused}")
             whole = not server.allow.names_it(tool.name) and whole
