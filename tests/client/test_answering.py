@@ -5,7 +5,17 @@ import datetime as dt
 
 import pytest
 
-from mcprelay import Client, ConfigurationError, Elicitation, ElicitResult, Sampling, SamplingResult, Server
+from mcprelay import (
+    CallFailed,
+    Client,
+    ConfigurationError,
+    Elicitation,
+    ElicitResult,
+    Evidence,
+    Sampling,
+    SamplingResult,
+    Server,
+)
 from mcprelay.client.handler import Handlers
 from mcprelay.client.question import InputRequired
 from mcprelay.types import InputRequest, ListRootsResult, Root, SamplingMessage, Text, Tool, ToolUse, ToolUseResult
@@ -99,10 +109,12 @@ async def test_what_does_not_fit_the_question_is_an_error_of_the_handler_and_is_
         request = await channel.expect("tools/call")
         question = {"method": METHODS[option], "params": PARAMS[option]}
         channel.reply(request, {"resultType": "input_required", "inputRequests": {"q": question}})
-        with pytest.raises(ConfigurationError) as caught:
+        with pytest.raises(CallFailed) as caught:
             await calling
-        assert str(caught.value).startswith(f"what {option} answered does not fit: ")
+        assert str(caught.value).startswith(f"tools/call 'book': what {option} answered does not fit: ")
         assert has(caught.value, said)
+        assert caught.value.evidence is Evidence.ANSWERED
+        assert isinstance(caught.value.__cause__, ConfigurationError)
         assert len(channel.sent) == 2  # the greeting, and the call
 
 

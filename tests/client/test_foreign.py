@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 import pytest
 
-from mcprelay import Client, ConfigurationError, ConnectFailed, ConnectionLost, Evidence
+from mcprelay import CallFailed, Client, ConfigurationError, ConnectFailed, ConnectionLost, Evidence
 from tests.client.peer import MODERN, connected, fresh, tool_result
 from tests.client.scripted_http import ScriptedHttp
 
@@ -92,7 +92,7 @@ async def test_an_answer_of_a_handler_that_does_not_fit_its_form_is_told_as_such
         calling = asyncio.ensure_future(client.call_tool("x"))
         request = await channel.expect("tools/call")
         channel.reply(request, {"resultType": "input_required", "inputRequests": {"q": question}})
-        with pytest.raises(ConfigurationError, match="what on_elicit answered does not fit: .*(form|mapping)"):
+        with pytest.raises(CallFailed, match="what on_elicit answered does not fit: .*(form|mapping)"):
             await calling
 
 

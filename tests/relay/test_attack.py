@@ -171,6 +171,30 @@ async def test_a_limit_in_tokens_that_nothing_counts_is_refused_before_anything_
 
 
 @pytest.mark.parametrize("limit", ["server_bytes", "run_bytes", "server_tokens", "run_tokens"])
+async def test_a_call_is_not_made_where_what_is_left_of_a_budget_is_less_than_a_frame(limit):
+    far = Far()
+    async with relay_of(far, limits=Limits(**{limit: 100}), tokens=len) as relay:
+        framed = await (await relay.tools())["far__search"](q="x")
+    assert framed.code == "too_large"
+    assert far.of("tools/call") == []
+
+
+async def test_a_counter_that_gives_nonsense_or_too_much_is_told_of_the_answer_itself():
+    for tokens, limits in ((lambda _: "many", Limits(run_tokens=5)), (len, Limits(run_tokens=500, result_tokens=9))):
+        far = Far()
+        async with relay_of(far, limits=limits, tokens=tokens) as relay:
+            assert (await (await relay.tools())["far__search"](q="x")).failed
+        assert len(far.of("tools/call")) == 1
+
+
+async def test_a_part_of_a_token_is_a_whole_one():
+    async with relay_of(Far(), limits=Limits(run_tokens=1), tokens=lambda _: 0.9) as relay:
+        search = (await relay.tools())["far__search"]
+        assert not (await search(q="x")).failed
+        assert (await search(q="x")).code == "too_large"
+
+
+@pytest.mark.parametrize("limit", ["server_bytes", "run_bytes", "server_tokens", "run_tokens"])
 async def test_a_call_whose_answer_cannot_be_shown_any_more_is_not_made(limit):
     asked = []
     measure = Far()

@@ -513,8 +513,8 @@ def test_what_a_server_says_in_an_error_is_framed_like_a_result(error, before, s
         ),
         (
             CallFailed("x", **known()),
-            f"The connection to the server was lost. {MAYBE}",
-            "transport",
+            f"This application could not answer what the server asked, and gave the call up. {MAYBE}",
+            "failed",
         ),
         (
             LimitExceeded("response_bytes", 5),
@@ -535,7 +535,7 @@ def test_what_a_server_says_in_an_error_is_framed_like_a_result(error, before, s
             "denied",
         ),
         (DefinitionRefused("evil"), "This application refused the call (definition).", "definition"),
-        (RuntimeError("evil secret"), "The call failed in this application.", "failed"),
+        (RuntimeError("evil secret"), f"The call failed in this application. {MAYBE}", "failed"),
     ],
 )
 def test_an_error_of_ours_is_a_sentence_of_ours(error, sentence, code):

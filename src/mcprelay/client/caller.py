@@ -22,7 +22,7 @@ from mcprelay.client.party import LOG_LEVEL
 from mcprelay.client.progress import Hearing
 from mcprelay.client.question import InputRequired, fault
 from mcprelay.client.retry import Retry
-from mcprelay.errors import CallFailed, CallLimitExceeded, Evidence
+from mcprelay.errors import CallFailed, CallLimitExceeded, ConfigurationError, Evidence
 from mcprelay.revisions import NEWEST
 from mcprelay.span import onward
 from mcprelay.types import LogLevel
@@ -329,7 +329,7 @@ class Caller:
                     reason = f"{failure.what(call)}: the handler of {requests[key].method} was cancelled"
                     raise CallFailed(reason, evidence=Evidence.ANSWERED, **failure.known(call))
                 if task.done():
-                    task.result()
+                    self._require_said(call, task)
             if late:
                 raise failure.expired(call, Evidence.MAYBE_SENT)
             return {key: Raw(task.result()) for key, task in tasks.items()}
@@ -339,6 +339,18 @@ class Caller:
                 task.cancel()
             if unfinished:
                 await asyncio.wait(unfinished)
+
+    def _require_said(self, call: Call, task: asyncio.Future[bytes]) -> None:
+        """See that a handler gave an answer. What it raised goes through, but for what would say that nothing was sent.
+
+        Raises:
+            CallFailed: Its answer does not fit, or it is set up wrongly.
+        """
+        try:
+            task.result()
+        except ConfigurationError as error:
+            reason = f"{failure.what(call)}: {error}"
+            raise CallFailed(reason, evidence=Evidence.ANSWERED, **failure.known(call)) from error
 
     def again(
         self,

@@ -123,12 +123,16 @@ def tell(error: Exception, *, acts: bool = True) -> Told:
     if isinstance(error, (ConnectFailed, ConnectionLost)) and error.exit_code is not None:
         sent = _SENT[error.evidence] if acts else ""
         return Told(local=f"The server's process exited with code {error.exit_code} before it answered.{sent}")
+    if type(error) is CallFailed:  # what a handler made of the server's question
+        local = "This application could not answer what the server asked, and gave the call up."
+        return Told(local=local + _SENT[Evidence.MAYBE_SENT], code="failed")
     for kind, sentence in _SENTENCES:
         if isinstance(error, kind):
             sent = _SENT[error.evidence] if isinstance(error, CallFailed) and acts else ""
             code = "authorization" if kind is AuthorizationRequired else "transport"
             return Told(local=sentence + sent, code=code)
-    return Told(local="The call failed in this application.", code="failed")
+    sent = _SENT[Evidence.MAYBE_SENT] if acts else ""
+    return Told(local=f"The call failed in this application.{sent}", code="failed")
 
 
 def system_reason(error: BaseException) -> str:

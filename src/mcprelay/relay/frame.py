@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 from asyncio import CancelledError
 from collections.abc import Callable, Iterable, Sequence
-from math import inf
+from math import ceil, inf
 from typing import Any, Literal, TypeAlias
 
 from msgspec import UNSET, Struct
@@ -168,6 +168,7 @@ class Funnel:
         self._server = server
         self._source = clean(server).translate(_ESCAPES)
         self._openings: dict[FrameKind, tuple[str, int]] = {}
+        self._least: tuple[int, int | None] | None = None
         self._limits = limits or Limits()
         self._filters = tuple(filters)
         self._counter = tokens
@@ -242,8 +243,22 @@ class Funnel:
             ResultTooLarge: A budget is spent.
         """
         if self._limits.is_budgeted:
-            tokens = None if self._counter is None else 1
-            self.ledger.require(self._server, size=1, tokens=tokens, limits=self._limits)
+            size, tokens = self._least or self._measured()
+            self.ledger.require(self._server, size=size, tokens=tokens, limits=self._limits)
+
+    def _measured(self) -> tuple[int, int | None]:
+        """What the shortest answer of a tool takes in its frame, in bytes and tokens."""
+        opening, opened = self._opening("tool result")
+        tokens = None
+        if self._counter is not None:
+            boundary = nonce()
+            words = f"{opening}{boundary}{_INSIDE}0{_CLOSING}{boundary}{_END}"
+            try:
+                tokens = self._tokens(words, self._counter)
+            except (ResultTooLarge, _Withheld):  # which the answer itself will be told of
+                tokens = 1
+        least = self._least = (opened + _FIXED + 1, tokens)
+        return least
 
     def refusal(
         self, reason: str, *, code: str = "denied", answer: Any = None, cause: Exception | None = None
@@ -326,7 +341,7 @@ class Funnel:
         return text, length
 
     def _tokens(self, words: str, counter: TokenCounter) -> int:
-        tokens = int(_trusted(counter, words, gives=_is_count, right="a counter of tokens gives their number"))
+        tokens: int = ceil(_trusted(counter, words, gives=_is_count, right="a counter of tokens gives their number"))
         allowed = self._limits.result_tokens
         if allowed is not None and tokens > allowed:
             raise ResultTooLarge("result_tokens", allowed=allowed, actual=tokens)

@@ -214,11 +214,9 @@ class GuardedTool:
         if isinstance(error, Unreadable):
             return self._funnel.refusal(str(error), code="arguments")
         if isinstance(error, ResultTooLarge):
-            return self._funnel.refusal(
-                "Nothing more of this tool can be shown in this run, so the call was not made. Go on without it.",
-                code=error.code,
-                cause=error,
-            )
+            spent = f"{error.limit} allows {error.allowed:,}"
+            why = f"Nothing more of this tool can be shown in this run ({spent}), so the call was not made."
+            return self._funnel.refusal(f"{why} Go on without it.", code=error.code, cause=error)
         if isinstance(error, DefinitionRefused):
             return self._funnel.refusal(
                 "The server of this tool has changed it, so this application has withdrawn it. Go on without it.",

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 MARK = "[a secret of this application]"
 """What stands in the place of one."""
 _SHORTEST = 8
-_MOST = 32
-"""Secrets that are remembered of one principal; a function may give another token for each call."""
+_MOST = 256
+"""Secrets that are learned of one principal: a function may give another token for each call, and many run at once."""
 _CAUSES = 16
 """Errors of one chain that are looked at."""
 _SCHEMED = frozenset(("authorization", "proxy-authorization"))
@@ -44,6 +44,8 @@ def secrets_of(settings: ServerSettings, token: str | None = None) -> tuple[str,
     for name, secret in settings.headers.items():
         if name.lower() in _SCHEMED:
             found.append(secret.value.rpartition(" ")[2])
+        elif name.lower() == "cookie":
+            found += [each.partition("=")[2].strip() for each in secret.value.split(";")]
         elif name.lower() not in _PLAIN:
             found.append(secret.value)
     return tuple(dict.fromkeys(one for one in found if len(one) >= _SHORTEST))
@@ -53,17 +55,19 @@ class Redaction:
     """Puts a mark in the place of secrets.
 
     Args:
-        secrets: The secrets.
+        secrets: The secrets that are always looked for.
     """
 
     def __init__(self, secrets: tuple[str, ...] = ()) -> None:
+        self._given = secrets
         self.secrets = secrets
         self._forms = _forms(secrets)
 
     def learn(self, secrets: tuple[str, ...]) -> None:
-        """Look for these, too. Of more than can be remembered, the oldest are forgotten."""
+        """Look for these, too. Of more than can be remembered, those are forgotten that came first."""
         if any(one not in self.secrets for one in secrets):
-            self.secrets = tuple(dict.fromkeys((*self.secrets, *secrets)))[-_MOST:]
+            learned = [one for one in dict.fromkeys((*self.secrets, *secrets)) if one not in self._given]
+            self.secrets = (*self._given, *learned[-_MOST:])
             self._forms = _forms(self.secrets)
 
     def filtered(self, text: str, _: Origin) -> str:
@@ -102,5 +106,6 @@ class Redaction:
 
 def _forms(secrets: tuple[str, ...]) -> tuple[str, ...]:
     """How they may be written, the longest first: one may be a part of another."""
-    written = (msgspec.json.encode(one).decode()[1:-1] for one in secrets)
-    return tuple(sorted({*secrets, *written}, key=len, reverse=True))
+    written = [msgspec.json.encode(one).decode()[1:-1] for one in secrets]
+    slashed = [one.replace("/", "\\/") for one in written]  # as some writers of JSON do
+    return tuple(sorted({*secrets, *written, *slashed}, key=len, reverse=True))
