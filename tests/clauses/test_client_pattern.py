@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mcprelay import CallFailed, MCPRelayError, NeedsInput, RemoteError
+from mcprelay import CallFailed, Evidence, MCPRelayError, NeedsInput, RemoteError
 from mcprelay.client.retry import Retry
 from tests.clauses.http import PREFIX
 from tests.clauses.script import (
@@ -284,8 +284,9 @@ async def test_an_http_error_is_told_with_its_status():
 async def test_a_root_that_leads_elsewhere_than_it_seems_never_leaves(scripted: Any, root: str):
     server, client = scripted({"tools/call": [asks(q={"method": "roots/list"}), text("done")]}, on_roots=lambda: [root])
     async with client:
-        with pytest.raises(ValueError, match="plain address"):
+        with pytest.raises(CallFailed, match="plain address") as caught:
             await client.call_tool("t")
+    assert caught.value.evidence is Evidence.ANSWERED
     assert len(server.of("tools/call")) == 1
 
 
@@ -294,8 +295,9 @@ async def test_a_root_that_is_no_file_never_leaves(scripted: Any):
     script = {"tools/call": [asks(q={"method": "roots/list"}), text("done")]}
     server, client = scripted(script, on_roots=lambda: {"roots": [{"uri": "https://example.com"}]})
     async with client:
-        with pytest.raises(ValueError, match="file://"):
+        with pytest.raises(CallFailed, match="file://") as caught:
             await client.call_tool("t")
+    assert caught.value.evidence is Evidence.ANSWERED
     assert len(server.of("tools/call")) == 1
 
 
