@@ -5,6 +5,7 @@ import inspect
 import pkgutil
 import pydoc
 import typing
+from functools import cached_property
 
 import msgspec
 import pytest
@@ -35,13 +36,14 @@ def parts(value):
     """A function itself; a class with its methods."""
     yield value
     if inspect.isclass(value):
-        for name, member in inspect.getmembers(value, inspect.isroutine):
-            of_ours = (getattr(member, "__module__", None) or "").startswith("mcprelay")
-            if of_ours and (not name.startswith("_") or name in {"__init__", "__call__"}):
-                yield member
-        for name, member in inspect.getmembers(value, lambda member: isinstance(member, property)):
-            if not name.startswith("_"):
-                yield member.fget
+        for name, member in inspect.getmembers(value):
+            if isinstance(member, property | cached_property):  # Python 3.13 takes the latter for a routine
+                if not name.startswith("_"):
+                    yield member.fget if isinstance(member, property) else member.func
+            elif inspect.isroutine(member):
+                of_ours = (getattr(member, "__module__", None) or "").startswith("mcprelay")
+                if of_ours and (not name.startswith("_") or name in {"__init__", "__call__"}):
+                    yield member
 
 
 def has_signature(value):
