@@ -207,6 +207,7 @@ def test_the_form_does_not_depend_on_how_the_wire_wrote_it(value):
         "null",
         "{",
         "",
+        '{"name":"t","inputSchema":' + '{"a":' * 500 + "1" + "}" * 501,
         '{"name":"t","inputSchema":' + '{"a":' * 5_000 + "1" + "}" * 5_001,
         '{"name":"t","inputSchema":{"n":1e-7,"a":' + "[" * 50_000 + "]" * 50_000 + "}}",
         '{"name":"t","inputSchema":{"n":' + "9" * 5_000 + "}}",

@@ -5,6 +5,7 @@ import sqlite3
 import stat
 import sys
 import tracemalloc
+from contextlib import closing
 
 import pytest
 
@@ -298,7 +299,7 @@ def test_a_file_that_cannot_be_used_costs_its_use_alone(tmp_path, caplog):
     assert "not kept" in caplog.text
     for act in (lambda one: one.get("a"), lambda one: one.put("a", Listed()), lambda one: one.drop("a")):
         fine = Disk(tmp_path / "fine", clock=FakeClock().time)
-        with sqlite3.connect(tmp_path / "fine") as other:
+        with closing(sqlite3.connect(tmp_path / "fine")) as other, other:
             other.execute("drop table if exists list")
         act(fine)
         assert fine.get("a") is None

@@ -56,13 +56,13 @@ class Disk:
         os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
         # Everything happens in the loop's thread; closing may not.
         connection = sqlite3.connect(self._path, timeout=1.0, isolation_level=None, check_same_thread=False)
+        self._connection = connection  # from here on, so that it is closed where the file turns out to be none
         connection.execute("pragma journal_mode=wal")
         connection.execute("pragma synchronous=normal")
         connection.executescript(_SCHEMA)
         connection.execute("insert or ignore into secret values (1, ?)", (self.key,))
         self.key = connection.execute("select key from secret").fetchone()[0]
         connection.execute("delete from list where fresh_until <= ?", (self._clock(),))
-        self._connection = connection
 
     def get(self, key: str) -> Listed | None:
         """A list that is still fresh, or None."""

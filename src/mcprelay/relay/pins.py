@@ -27,6 +27,7 @@ from msgspec import Raw, Struct
 
 from mcprelay.relay.errors import DefinitionRefused, SettingWrong
 from mcprelay.types import Tool
+from mcprelay.wire.jsonrpc import too_deep
 
 _PIN = re.compile(r"sha256:(?:[0-9a-f]{32}|[0-9a-f]{64})")
 
@@ -162,6 +163,8 @@ def _fraction(text: str) -> float | int:
 
 _PLAIN = 1e15
 """Below it, and from 1e-4 on, every writer does without an exponent."""
+_DEEPEST = 500
+"""How deep a definition may nest. Parsers stop somewhere, each version of Python elsewhere; one digest is for all."""
 _quick = msgspec.json.Decoder(float_hook=_fraction)
 
 
@@ -171,6 +174,8 @@ def _parsed(raw: bytes) -> tuple[Any, bool]:
     The quick decoder drops a member that comes twice. It is told by the quotation marks: a dropped member takes two at
     least with it, and nothing else changes their number but an escaped one.
     """
+    if too_deep(raw, _DEEPEST):
+        raise DefinitionRefused("the definition nests too deep")
     try:
         value = _quick.decode(raw)
         if b"\\u0022" not in raw and msgspec.json.encode(value).count(b'"') == raw.count(b'"'):
