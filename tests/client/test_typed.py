@@ -1,6 +1,7 @@
 """Calling a tool through the function that serves it."""
 
 import dataclasses
+import functools
 from typing import Annotated
 
 import pytest
@@ -97,6 +98,63 @@ async def test_a_function_that_is_no_tool_is_told():
         for other in (len, lambda: 1, Server):
             with pytest.raises(ConfigurationError, match="no tool"):
                 client.tool(other)
+
+
+async def test_a_function_under_two_names_is_called_by_the_one_that_is_said():
+    server = Server("two")
+
+    def add(a: int, b: int = 1) -> int:
+        return a + b
+
+    server.add_tool(add)
+    server.add_tool(add, name="plus", timeout=5)
+    server.add_tool(add, name="plus", replace=True)
+    server.add_prompt(lambda: "p", name="other")
+    async with Client(server) as client:
+        for given, said in ((None, "registered as 'add' and 'plus': say which"), ("sum", "'plus', and not as 'sum'")):
+            with pytest.raises(ConfigurationError, match=said):
+                client.tool(add, name=given)
+        assert client.tool(add, name="plus").definition.name == "plus"
+        assert [await client.tool(add, name=name)(1, b=2) for name in ("add", "plus")] == [3, 3]
+        with pytest.raises(TypeError, match="plus takes no"):
+            await client.tool(add, name="plus")(c=1)
+
+
+async def test_a_function_that_is_more_than_a_tool_is_called_as_a_tool():
+    server = Server("many")
+
+    def say() -> str:
+        return "said"
+
+    server.add_tool(say)
+    server.add_prompt(say, name="prompt")
+    server.add_resource("a:b", say)
+    async with Client(server) as client:
+        assert await client.tool(say)() == "said"
+
+
+async def test_a_wrapper_is_registered_for_itself():
+    server = Server("wrapped")
+
+    @server.tool
+    def one() -> int:
+        return 1
+
+    @functools.wraps(one)
+    def two() -> int:
+        return one() + 1
+
+    server.add_tool(two, name="two")
+    async with Client(server) as client:
+        assert [await client.tool(one)(), await client.tool(two)()] == [1, 2]
+
+
+async def test_a_tool_of_a_mounted_server_is_called_by_the_name_that_it_has_there():
+    server, (add, *_), _ = served()
+    outer = Server("outer")
+    outer.mount("inner", server)
+    async with Client(outer) as client:
+        assert await client.tool(add, name="inner_add")(1, 2) == 3
 
 
 async def test_options_go_with_every_call_through_the_function(clock):

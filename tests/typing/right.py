@@ -174,6 +174,7 @@ server.handle(greet, greet_anything, replace=True)
 async def at_the_other_end(client: Client) -> None:
     assert_type(await client.call_tool(greet, Greet("Ada")), Result[str])
     assert_type(await client.tool(add)(a=1, b=2), int)
+    assert_type(await client.tool(add, name="plus", timeout=5)(a=1, b=2), int)
     assert_type(await client.tool(later)(1), str)
     assert_type(await client.tool(plain)(a=1), int)
 

@@ -288,39 +288,55 @@ class Client(Catalogue):
 
     @overload
     def tool(
-        self, function: Callable[Concatenate[Context[Any], P], Coroutine[Any, Any, T]], **options: Unpack[CallOptions]
+        self,
+        function: Callable[Concatenate[Context[Any], P], Coroutine[Any, Any, T]],
+        *,
+        name: str | None = None,
+        **options: Unpack[CallOptions],
     ) -> Callable[P, Awaitable[T]]: ...
     @overload
     def tool(
-        self, function: Callable[Concatenate[Context[Any], P], T], **options: Unpack[CallOptions]
+        self,
+        function: Callable[Concatenate[Context[Any], P], T],
+        *,
+        name: str | None = None,
+        **options: Unpack[CallOptions],
     ) -> Callable[P, Awaitable[T]]: ...
     @overload
     def tool(
-        self, function: Callable[P, Coroutine[Any, Any, T]], **options: Unpack[CallOptions]
+        self,
+        function: Callable[P, Coroutine[Any, Any, T]],
+        *,
+        name: str | None = None,
+        **options: Unpack[CallOptions],
     ) -> Callable[P, Awaitable[T]]: ...
     @overload
-    def tool(self, function: Callable[P, T], **options: Unpack[CallOptions]) -> Callable[P, Awaitable[T]]: ...
-    def tool(self, function: Any, **options: Unpack[CallOptions]) -> Any:
+    def tool(
+        self, function: Callable[P, T], *, name: str | None = None, **options: Unpack[CallOptions]
+    ) -> Callable[P, Awaitable[T]]: ...
+    def tool(self, function: Any, *, name: str | None = None, **options: Unpack[CallOptions]) -> Any:
         """The tool that a function serves, typed as the function: `await client.tool(add)(a=1, b=2)`.
 
         A `Context` that comes first is not part of the call. For other injected parameters use a contract (`define`).
 
         Args:
             function: A function that a `Server` has registered as a tool; it does not run here.
+            name: The tool's name, where it is not the one name that the function is registered under: one of several,
+                or what the server makes of it, as where it mounts another.
             options: See `CallOptions`.
 
         Returns:
             An asynchronous function that gives the tool's value, or raises what `call_tool` does.
 
         Raises:
-            ConfigurationError: The function is no tool.
+            ConfigurationError: The function is no tool, or is one under several names and it is not said which.
         """
         from mcprelay.client.typed import Typed
 
-        async def call(name: str, arguments: dict[str, Any], kind: Any) -> Result[Any]:
-            return await self.call_tool(name, arguments, output=kind, **options)
+        async def call(tool: str, arguments: dict[str, Any], kind: Any) -> Result[Any]:
+            return await self.call_tool(tool, arguments, output=kind, **options)
 
-        return Typed(function, call)
+        return Typed(function, call, name=name)
 
     # --- anything else
 

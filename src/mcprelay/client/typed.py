@@ -1,6 +1,6 @@
 """Calling a tool through the function that serves it: `await client.tool(add)(a=1, b=2)`.
 
-Knows the definition that registration leaves on a function, and the function's hints. The function itself never runs.
+Knows the definitions that registration leaves on a function, and the function's hints. The function itself never runs.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from mcprelay.client.outcome import Result
 
-DEFINITION = "__mcp__"
-"""The attribute in which registration leaves the definition."""
+DEFINITIONS = "__mcp__"
+"""The attribute in which registration leaves the definitions, one for each name."""
 
 _NOTHING = type(None)
 _BLOCKS = typing.get_args(Block)
@@ -31,21 +31,23 @@ class Typed:
     Args:
         function: A function that is registered as a tool, in this program or in one that it was imported from.
         call: Calls a tool by name with arguments and an output type.
+        name: The tool's name at the server, where it is not the one name that the function is registered under.
 
     Raises:
-        ConfigurationError: The function is no tool.
+        ConfigurationError: The function is no tool, or is one under several names and it is not said which.
     """
 
-    def __init__(self, function: Any, call: Callable[[str, dict[str, Any], Any], Awaitable[Result[Any]]]) -> None:
-        definition = getattr(function, DEFINITION, None)
-        if not isinstance(definition, Tool):
-            raise ConfigurationError(
-                f"{getattr(function, '__qualname__', function)!r} is no tool here: register it with a Server first, or "
-                "call it by its name or a contract (define)"
-            )
+    def __init__(
+        self,
+        function: Any,
+        call: Callable[[str, dict[str, Any], Any], Awaitable[Result[Any]]],
+        *,
+        name: str | None = None,
+    ) -> None:
         self._call = call
-        self.definition = definition
-        self._names = _own(function, definition)
+        self.definition = _meant(function, name)
+        self.name = name or self.definition.name
+        self._names = _own(function, self.definition)
         self._kind = _returned(function)
 
     async def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -54,7 +56,7 @@ class Typed:
         Raises:
             TypeError: The function does not take such arguments.
         """
-        result = await self._call(self.definition.name, self._bound(args, kwargs), self._output)
+        result = await self._call(self.name, self._bound(args, kwargs), self._output)
         return self._value(result)
 
     @property
@@ -63,7 +65,7 @@ class Typed:
         return None if self._kind is Any or self.definition.output_schema is None else self._kind
 
     def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-        name = self.definition.name
+        name = self.name
         if len(args) > len(self._names):
             raise TypeError(f"{name} takes {len(self._names)} arguments, not {len(args)}")
         bound = dict(zip(self._names, args, strict=False))
@@ -91,6 +93,25 @@ class Typed:
         if isinstance(kind, type) and issubclass(kind, _BLOCKS):
             return next((block for block in result.content if isinstance(block, kind)), None)
         return result.value
+
+
+def _meant(function: Any, name: str | None) -> Tool:
+    """The definition of a function: the one of that name where it has several."""
+    known = getattr(function, DEFINITIONS, None)
+    called = f"the function {getattr(function, '__qualname__', function)!r}"
+    if not isinstance(known, tuple) or not all(isinstance(each, Tool) for each in known):
+        raise ConfigurationError(
+            f"{called} is no tool here: register it with a Server first, or call the tool by its name or a contract "
+            "(define)"
+        )
+    found = [each for each in known if each.name == name] or known
+    if len(found) == 1:
+        return found[0]
+    names = " and ".join(repr(each.name) for each in known)
+    said = "" if name is None else f", and not as {name!r}"
+    raise ConfigurationError(
+        f"{called} is registered as {names}{said}: say which with name=, or call the tool by its name or a contract"
+    )
 
 
 def _own(function: Any, definition: Tool) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from mcprelay.errors import DefinitionError
 from mcprelay.server.contents import resource_result
-from mcprelay.server.element import Taken, attach, completions_of, invalid
+from mcprelay.server.element import Taken, completions_of, invalid
 from mcprelay.server.entry import Entry
 from mcprelay.server.report import ArgumentsInvalid
 from mcprelay.types import Resource, ResourceTemplate
@@ -88,7 +88,6 @@ def _entry(
     said: ResourceOptions,
     **more: Any,
 ) -> Entry:
-    attach(taken.function, definition)
     handler = taken.handler(server, inline=said.get("inline", False), timeout=said.get("timeout"))
     return Entry(
         address,

@@ -99,12 +99,19 @@ def injects(_name: str, annotation: Any) -> Any:
     return provider_of(annotation)
 
 
-def attach(function: Any, definition: Any) -> None:
-    """Leave the definition on the function, so that a client can call through it. What takes no attributes has none."""
+def attach(function: Any, tool: Tool) -> None:
+    """Leave a tool's definition on its function, beside those under other names, so that a client can call through it.
+
+    What takes no attributes has none.
+    """
     with contextlib.suppress(AttributeError, TypeError):
         target = getattr(function, "__func__", function)
-        if not isinstance(target, type):
-            target.__mcp__ = definition
+        if isinstance(target, type):
+            return
+        before: tuple[Tool, ...] = vars(target).get("__mcp__", ())
+        if before is getattr(getattr(target, "__wrapped__", None), "__mcp__", None):
+            before = ()  # functools.wraps has copied them
+        target.__mcp__ = (*(each for each in before if each.name != tool.name), tool)
 
 
 def completions_of(server: Server, compiled: Compiled) -> dict[str, Any]:
@@ -251,7 +258,6 @@ def prompt_entry(
         icons=tuple(icons) if icons else None,
         meta=meta,
     )
-    attach(taken.function, definition)
     handler = taken.handler(server, inline=inline, timeout=timeout)
 
     def finish(value: Any) -> Any:
