@@ -104,10 +104,11 @@ def _meant(function: Any, name: str | None) -> Tool:
             f"{called} is no tool here: register it with a Server first, or call the tool by its name or a contract "
             "(define)"
         )
-    found = [each for each in known if each.name == name] or known
+    tools: tuple[Tool, ...] = known
+    found = [each for each in tools if each.name == name] or tools
     if len(found) == 1:
         return found[0]
-    names = " and ".join(repr(each.name) for each in known)
+    names = " and ".join(repr(each.name) for each in tools)
     said = "" if name is None else f", and not as {name!r}"
     raise ConfigurationError(
         f"{called} is registered as {names}{said}: say which with name=, or call the tool by its name or a contract"
