@@ -326,7 +326,10 @@ async def test_a_list_over_a_limit_names_the_setting(limits, said):
         ({"command": ["no-such-program"]}, "there is no such program on PATH"),
         ({"command": [sys.executable], "cwd": "/no/such/folder"}, "its working directory '/no/such/folder' does not"),
         ({"url": "http://127.0.0.1:9/mcp"}, "The system says: Connection refused."),
-        ({"url": "http://h/mcp", "proxy": "http://a:SECRET@127.0.0.1:9"}, "refused. It is reached through the proxy"),
+        (
+            {"url": "http://h/mcp", "proxy": "http://a:SECRET@127.0.0.1:9"},
+            "in its settings right? It is reached through the proxy",
+        ),
     ],
 )
 async def test_who_runs_the_application_is_told_what_this_machine_says(settings, said):
@@ -367,9 +370,19 @@ async def test_instructions_are_recorded_without_a_tool(caplog):
 @pytest.mark.parametrize(
     ("status", "challenge", "said", "scopes"),
     [
-        (403, 'Bearer error="insufficient_scope", scope="files:write OBEY"', "do not reach: it takes others; the", 2),
-        (403, 'Bearer error="insufficient_scope"', "do not reach: it takes others", 0),
-        (401, 'Bearer scope="files:write"', "does not accept the credentials: its token or headers are wrong", 1),
+        (
+            403,
+            'Bearer error="insufficient_scope", scope="files:write OBEY"',
+            "do not reach: give it a token, or headers, that reach further; the",
+            2,
+        ),
+        (403, 'Bearer error="insufficient_scope"', "do not reach: give it a token, or headers, that reach further", 0),
+        (
+            401,
+            'Bearer scope="files:write"',
+            "does not accept the credentials: give it another token, or other headers",
+            1,
+        ),
     ],
 )
 async def test_what_a_server_wants_of_credentials_is_told(status, challenge, said, scopes):

@@ -12,6 +12,7 @@ from mcprelay.relay import (
     DefinitionRefused,
     Limits,
     Relay,
+    RelayError,
     ResultTooLarge,
     ServerUnreachable,
     ToolFailed,
@@ -60,8 +61,12 @@ async def test_what_a_server_says_to_have_failed_is_a_tool_that_failed(answer):
 
 
 async def test_a_denial_is_the_gates():
-    error = raised(await called(Far(tool("f")), gate=lambda call: deny("not today")), CallDenied)
+    def closed(_):
+        return deny("not today")
+
+    error = raised(await called(Far(tool("f")), gate=closed), CallDenied)
     assert error.reason == "not today"
+    assert str(error) == "far__f: the call to the server 'far' is not allowed by closed: not today"
 
 
 @pytest.mark.parametrize(
@@ -104,14 +109,31 @@ async def test_a_definition_that_changed_is_refused_as_one():
     assert raised(framed, DefinitionRefused).code == framed.code == "definition"
 
 
-async def test_a_server_that_does_not_answer_is_unreachable_with_its_last_words():
-    funnel = Funnel("far")
+@pytest.fixture
+async def failing(monkeypatch):
+    """What a call comes to that fails so: by a tool whose server does not get it."""
+    async with Relay(servers=servers(far=Far(tool("f")))) as relay:
+        tools = await relay.tools()
+        [station] = relay._stations._open.values()
+
+        async def fail(error):
+            async def refuse(*_, **__):
+                raise error
+
+            monkeypatch.setattr(station._client, "try_call_tool", refuse)
+            return await tools["far__f"]()
+
+        yield fail
+
+
+async def test_a_server_that_does_not_answer_is_unreachable_with_its_last_words(failing):
     lost = ConnectFailed("x", evidence=Evidence.NOT_SENT, stderr="EVIL")
-    error = raised(funnel.failure(lost), ServerUnreachable)
+    error = raised(await failing(lost), ServerUnreachable)
     assert (error.stderr, error.__cause__) == ("EVIL", lost)
     http = HttpError("x", status=500, body="EVIL")
-    error = raised(funnel.failure(http), ServerUnreachable)
+    error = raised(await failing(http), ServerUnreachable)
     assert (error.framed.code, error.__cause__) == ("transport", http)
+    assert str(error).startswith("far__f: the server 'far' (Far): The server answered with HTTP status 500.")
 
 
 async def test_what_was_raised_on_the_way_to_the_list_is_raised():
@@ -132,10 +154,13 @@ def challenged(scope, status=403):
     return AuthorizationRequired("x", status=status, challenge=challenge)
 
 
-def test_the_scopes_of_a_step_up_are_named_and_nothing_but_scopes():
-    error = raised(Funnel("far").failure(challenged('read:x "EVIL" files\\ \u202e write')), Unauthorized)
+async def test_the_scopes_of_a_step_up_are_named_and_nothing_but_scopes(failing):
+    error = raised(await failing(challenged('read:x "EVIL" files\\ \u202e write')), Unauthorized)
     assert error.scopes == ("read:x", "write")
-    assert str(error) == "the server 'far': The credentials of this application do not reach for this."
+    assert str(error) == (
+        "far__f: the server 'far' (Far) says that the credentials do not reach: give it a token, or headers, that reach"
+        " further; the error's scopes names what it takes"
+    )
     assert error.__notes__[0] == "the server says that it takes the scopes: read:x write"
     assert [note.partition(":")[0] for note in error.__notes__[1:]] == [
         "the client says, perhaps in words of the server"
@@ -192,14 +217,15 @@ def test_a_chain_of_causes_without_end_is_not_followed():
     assert system_reason(first) == ""
 
 
-def test_whoever_runs_the_application_is_told_more_than_a_model():
+async def test_whoever_runs_the_application_is_told_more_than_a_model(failing):
     refused = ConnectFailed("EVIL\x1b", evidence=Evidence.NOT_SENT, exit_code=None, stderr="EVIL words")
     refused.__cause__ = ConnectionRefusedError(111, "EVIL")
-    framed = Funnel("far").failure(refused)
+    framed = await failing(refused)
     error = raised(framed, ServerUnreachable)
     assert str(error) == (
-        "the server 'far': The server cannot be reached. Nothing was sent, so the call can be made again."
-        " The system says: Connection refused."
+        "far__f: the server 'far' (Far): The server cannot be reached. Nothing was sent, so the call can be made again."
+        " The system says: Connection refused. Is it running, and is target in its settings right?"
+        " What its process wrote last is in `stderr` of this error."
     )
     assert framed.text == "The server cannot be reached. Nothing was sent, so the call can be made again."
     assert [note.startswith("the client says, perhaps in words of the server: EVIL") for note in error.__notes__] == [
@@ -216,3 +242,58 @@ async def test_concurrent_calls_raise_each_its_own():
         tools = await relay.tools()
         framed = await asyncio.gather(*(tools["far__f"]() for _ in range(5)))
     assert len({id(raised(one, ToolFailed)) for one in framed}) == 5
+
+
+async def test_what_was_refused_is_told_with_the_server_the_tool_and_what_to_do_next():
+    async def sentence(far, *arguments, **options):
+        framed = await called(far, *arguments, **options)
+        with pytest.raises(RelayError) as caught:
+            framed.require()
+        return str(caught.value)
+
+    assert await sentence(Far(NEEDY)) == (
+        "far__f: the server 'far': The arguments do not fit the tool's schema, so nothing was sent. Correct them and"
+        " call again: `framed.text` of this error says what is wrong with them."
+    )
+    assert await sentence(Far(tool("f")), "[]") == (
+        "far__f: the server 'far': The arguments are no JSON object. Nothing was sent; call again with an object."
+        " `framed.text` of this error says what is wrong with them."
+    )
+    assert await sentence(Far(tool("f")), name="far__\u200bg") == (
+        "far__⟨U+200B ZERO WIDTH SPACE⟩g: There is no tool of this name. Call only tools that you were given."
+        " `report()` of the set says what became of others."
+    )
+    assert await sentence(Far(tool("f")), filters=[lambda text, origin: None]) == (
+        "far__f: the server 'far': The answer is withheld, because a check of this application failed."
+        " `__cause__` of this error, and the log, say which one."
+    )
+    assert await sentence(Far(tool("f")), limits=Limits(result_bytes=3)) == (
+        "far__f: an answer of the server 'far' is too large: 5 where result_bytes=3 allows less; raise result_bytes to"
+        " allow more"
+    )
+    assert await sentence(Far(tool("f")), limits=Limits(run_bytes=3)) == (
+        "far__f: an answer of the server 'far' is too large: with it, all answers of this run come to 328 where"
+        " run_bytes=3 allows less; raise run_bytes to allow more"
+    )
+    assert await sentence(Far(tool("f"), **{"tools/call": lambda _: FAILED})) == (
+        "far__f: the server 'far' answered that the call failed; `framed.text` of this error has its words"
+    )
+
+
+async def test_what_was_read_is_named_in_the_error_too():
+    refused = dict.fromkeys(("resources/read", "prompts/get"), Error(-1, "EVIL"))
+    one = {"target": Far(**refused), "resources": "*", "prompts": "*"}
+    async with Relay(servers={"far": one}) as relay:
+        [message] = await relay.prompt("far", "sum")
+        framed = await relay.read("far", "a://b")
+    assert str(raised(message.framed, ToolFailed)).startswith("the prompt sum: the server 'far' answered")
+    assert str(raised(framed, ToolFailed)).startswith("the resource a://b: the server 'far' answered")
+    gone = {"command": ["/nowhere/at/all"], "instructions": True}
+    async with Relay(servers={"gone": gone}) as relay:
+        error = raised(await relay.instructions("gone"), ServerUnreachable)
+    assert str(error).startswith("the instructions: the server 'gone' (/nowhere/at/all): The server cannot be reached.")
+
+
+def test_a_question_that_nobody_answers_says_who_could():
+    error = raised(Funnel("far").failure(NeedsInput(None, "EVIL"), tool="far__f"), CallRefused)
+    assert str(error).endswith("nobody to answer. Give the relay on_elicit or on_sample.")

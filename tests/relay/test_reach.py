@@ -11,7 +11,7 @@ import pytest
 
 from mcprelay import Context, Server
 from mcprelay.errors import AuthorizationRequired, RequestRefused
-from mcprelay.relay import CacheSettings, Limits, Relay, SettingWrong, Unauthorized
+from mcprelay.relay import CacheSettings, Limits, Relay, SettingWrong, TokenFailed, Unauthorized
 from mcprelay.relay.disk import Disk
 from mcprelay.relay.listed import Hint, Listed, Memory, identity, lifetime
 from mcprelay.relay.settings import Secret, ServerSettings
@@ -105,7 +105,7 @@ async def test_with_token_serves_one_server_and_with_tokens_those_it_names(shop)
         for wrong in ("", 5):
             with pytest.raises(SettingWrong):
                 relay.with_token(wrong)
-        with pytest.raises(SettingWrong, match="gave NoneType"):
+        with pytest.raises(TokenFailed, match="gave NoneType"):
             await relay.with_token(lambda: None).tools("a")
 
 

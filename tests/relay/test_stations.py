@@ -109,6 +109,37 @@ async def test_a_token_that_cannot_be_had_is_words_for_the_model_and_an_error_of
     assert not asyncio.current_task().cancelling()
 
 
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (None, "gave NoneType, and no token"),
+        ("", "gave an empty text"),
+        (b"SECRET", "gave bytes, and no token"),
+        ({"access_token": "SECRET"}, "gave dict, and no token"),
+        ("Bearer SECRET", "gave a text with a character that no token has"),
+    ],
+)
+async def test_a_function_that_gives_no_token_fails_the_call_and_not_the_application(shop, wrong, says):
+    tokens = Tokens()
+    async with Relay(servers={"shop": shop}) as relay:
+        tools = await relay.with_token(tokens).tools("shop")
+        tokens.give = lambda: wrong
+        framed = await tools["shop__whoami"]()
+        assert (framed.code, framed.withheld) == ("token", "token")
+        assert framed.text == (
+            "This application has no token for the server now. Nothing was sent, so the call can be made again."
+        )
+        with pytest.raises(TokenFailed) as failed:
+            framed.require()
+        assert str(failed.value) == (
+            f"shop__whoami: the function that is the token of the server 'shop' {says}, so nothing was sent; it gives"
+            " the bearer token alone, as a text, or raises where there is none"
+        )
+        assert failed.value.server == "shop"
+        with pytest.raises(TokenFailed, match=says):
+            await relay.with_token(tokens).tools("shop")
+
+
 async def test_without_a_token_what_is_read_is_words_for_the_model_too(shop):
     async with Relay(servers={"shop": shop}) as relay:
         user = relay.with_token(broken)
@@ -179,7 +210,7 @@ async def test_a_token_that_no_header_can_carry_is_a_mistake_wherever_it_comes_f
         for made in (lambda: relay.with_token(wrong), lambda: relay.with_token(Secret(wrong))):
             with pytest.raises(SettingWrong, match="a character that no token has"):
                 made()
-        with pytest.raises(SettingWrong, match="a character that no token has"):
+        with pytest.raises(TokenFailed, match="a character that no token has"):
             await relay.with_token(lambda: wrong).tools("shop")
         with pytest.raises(SettingWrong, match="empty"):
             relay.with_token(Secret(""))

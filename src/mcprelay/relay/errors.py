@@ -46,6 +46,11 @@ class RelayError(MCPRelayError):
         super().__init__(message)
         self.server = server
 
+    def __str__(self) -> str:
+        """The sentence, and before it what was asked for where this is what a call came to."""
+        asked = "" if self.framed is None else self.framed.asked
+        return f"{asked}: {super().__str__()}" if asked else super().__str__()
+
 
 class SettingWrong(RelayError, ConfigurationError):
     """Settings are wrong.
@@ -80,9 +85,19 @@ class TrustEmpty(NotTrusted):
 
 
 class DefinitionRefused(RelayError):
-    """A definition cannot be used, or the definitions cannot be listed. The cause, if any, is `__cause__`."""
+    """A definition cannot be used, or the definitions cannot be listed. The cause, if any, is `__cause__`.
+
+    Attributes:
+        withdrawn: What a model is told that calls a tool for which this came up since it was offered.
+    """
 
     code = "definition"
+    withdrawn = "This tool cannot be used as it is defined now, so this application has withdrawn it."
+
+    def __init__(self, message: str, *, server: str | None = None, withdrawn: str | None = None) -> None:
+        super().__init__(message, server=server)
+        if withdrawn is not None:
+            self.withdrawn = withdrawn
 
 
 class DefinitionChanged(DefinitionRefused):
@@ -96,6 +111,7 @@ class DefinitionChanged(DefinitionRefused):
     """
 
     code = "definition_changed"
+    withdrawn = "This tool is not the one that was reviewed, so this application has withdrawn it."
 
     def __init__(
         self,
@@ -142,7 +158,7 @@ class Unauthorized(RelayError):
 
 
 class TokenFailed(RelayError):
-    """The application's function for a token raised (`__cause__`), or took too long. Nothing was sent."""
+    """The application's function for a token raised (`__cause__`), took too long, or gave none. Nothing was sent."""
 
     code = "token"
 
@@ -173,7 +189,7 @@ class CallDenied(RelayError):
     code = "denied"
 
     def __init__(self, reason: str, *, server: str, gate: str) -> None:
-        super().__init__(f"not allowed by {gate}: {reason}", server=server)
+        super().__init__(f"the call to the server {server!r} is not allowed by {gate}: {reason}", server=server)
         self.reason = reason
         self.gate = gate
 
@@ -216,8 +232,10 @@ class ResultTooLarge(RelayError):
 
     def __init__(self, limit: str, *, allowed: int, actual: int, server: str | None = None) -> None:
         self.of = _RUNS.get(limit.partition("_")[0], "")
+        whose = "" if server is None else f"an answer of the server {server!r} is too large: "
         super().__init__(
-            f"{self.of}{actual:,} where {limit}={allowed:,} allows less; raise {limit} to allow more", server=server
+            f"{whose}{self.of}{actual:,} where {limit}={allowed:,} allows less; raise {limit} to allow more",
+            server=server,
         )
         self.limit = limit
         self.allowed = allowed

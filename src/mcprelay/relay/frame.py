@@ -70,7 +70,8 @@ class Framed(Struct, frozen=True, kw_only=True):
         size: Bytes of text.
         tokens: Tokens of text, where there is a counter.
         result: What the server answered, for the program. Not bounded, not cleaned, not for a model.
-        server: The configured name of the server.
+        server: The configured name of the server; empty where there is none.
+        asked: What was asked for: the public name of a tool, or which prompt or resource; empty for anything else.
         local: What this application says of a failure, without a word of the server.
         cause: What was raised, where something was: its text may hold words of the server.
     """
@@ -83,6 +84,7 @@ class Framed(Struct, frozen=True, kw_only=True):
     result: Any = None
     code: str | None = None
     server: str = ""
+    asked: str = ""
     local: str = ""
     cause: Exception | None = None
 
@@ -232,7 +234,7 @@ class Funnel:
         if told.answer is not None:
             return self.result(told.answer, tool=tool, narrower=narrower)
         if not told.remote:
-            return self.refusal(told.local, code=told.code, cause=cause or error)
+            return self.refusal(told.local, code=told.code, tool=tool, cause=cause or error)
         case = _Case(kind="error", tool=tool, failed=True, local=told.local, code=told.code, cause=cause or error)
         return self._shown(case, [Text(told.remote)])
 
@@ -261,7 +263,13 @@ class Funnel:
         return least
 
     def refusal(
-        self, reason: str, *, code: str = "denied", answer: Any = None, cause: Exception | None = None
+        self,
+        reason: str,
+        *,
+        code: str = "denied",
+        tool: str | None = None,
+        answer: Any = None,
+        cause: Exception | None = None,
     ) -> Framed:
         """A sentence of this application in place of an answer, cleaned and bounded like any other text."""
         words = clean(reason)
@@ -275,6 +283,7 @@ class Funnel:
             result=answer,
             code=code,
             server=self._server,
+            asked=tool or "",
             local=words,
             cause=cause,
         )
@@ -292,7 +301,7 @@ class Funnel:
             return self._too_large(case, large)
         except _Withheld as withheld:
             cause: Any = withheld.__cause__
-            return self.refusal(str(withheld), code="withheld", answer=case.answer, cause=cause)
+            return self.refusal(str(withheld), code="withheld", tool=case.tool, answer=case.answer, cause=cause)
 
     def _framed(self, case: _Case, found: Gathered) -> Framed:
         text, length = measured("\n".join(found.texts))
@@ -311,16 +320,15 @@ class Funnel:
         shown = length + sum(len(medium.data) for medium in found.media)
         self.ledger.spend(self._server, size=shown, tokens=tokens, limits=self._limits)
         parts: tuple[Words | Media, ...] = (Words(words), *found.media)
-        if not case.failed:
-            return Framed(parts=parts, size=length, tokens=tokens, result=case.answer, server=self._server)
         return Framed(
             parts=parts,
-            failed=True,
+            failed=case.failed,
             size=length,
             tokens=tokens,
             result=case.answer,
             code=case.code,
             server=self._server,
+            asked=case.tool or "",
             local=case.local,
             cause=case.cause,
         )
@@ -360,8 +368,9 @@ class Funnel:
             f" {large.allowed:,}."
             f" Nothing of it is shown, because a part could pass for the whole. {how}",
             code=large.code,
+            tool=case.tool,
             answer=case.answer,
-            cause=large,
+            cause=ResultTooLarge(large.limit, allowed=large.allowed, actual=large.actual, server=self._server),
         )
 
 

@@ -10,13 +10,13 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, NoReturn, final
 
+from mcprelay.client.failure import unmet
 from mcprelay.client.outcome import Refused
-from mcprelay.errors import ConfigurationError, LocalFault
+from mcprelay.errors import CallFailed, ConfigurationError, LocalFault
 from mcprelay.relay import audit
 from mcprelay.relay.argument import Unreadable, bound, own, read
 from mcprelay.relay.budget import Ledger
 from mcprelay.relay.errors import DefinitionRefused, RelayError, ResultTooLarge, TokenFailed
-from mcprelay.relay.failure import tell
 from mcprelay.relay.frame import Framed, Funnel
 from mcprelay.relay.gate import Call, Gated, admit
 from mcprelay.relay.post import Post
@@ -212,17 +212,15 @@ class GuardedTool:
             RelayError: It is for the program: a setting, the declaration or the lock is wrong.
         """
         if isinstance(error, Unreadable):
-            return self._funnel.refusal(str(error), code="arguments")
+            return self._funnel.refusal(str(error), code="arguments", tool=self._name)
+        why = ""
         if isinstance(error, ResultTooLarge):
             spent = f"{error.limit} allows {error.allowed:,}"
             why = f"Nothing more of this tool can be shown in this run ({spent}), so the call was not made."
-            return self._funnel.refusal(f"{why} Go on without it.", code=error.code, cause=error)
-        if isinstance(error, DefinitionRefused):
-            return self._funnel.refusal(
-                "The server of this tool has changed it, so this application has withdrawn it. Go on without it.",
-                code=error.code,
-                cause=error,
-            )
+        elif isinstance(error, DefinitionRefused):
+            why = error.withdrawn
+        if why:
+            return self._funnel.refusal(f"{why} Go on without it.", code=error.code, tool=self._name, cause=error)
         if isinstance(error, ConfigurationError) or error.code in _RAISED:
             raise error
         return self._funnel.failure(_cause(error), tool=self._name, cause=error)
@@ -252,8 +250,10 @@ class GuardedTool:
     def _failed(self, error: Exception) -> Framed:
         """What is said of a call that has no result."""
         if isinstance(error, ConfigurationError):  # the client's own: a value that no message or header can carry
-            return self._funnel.refusal("The arguments cannot be sent as they are. Nothing was sent.", code="arguments")
-        return self._funnel.failure(error, tool=self._name, narrower=self._candidate.reading.narrower)
+            words = "The arguments cannot be sent as they are. Nothing was sent."
+            return self._funnel.refusal(words, code="arguments", tool=self._name, cause=error)
+        cause = self._post.failed(error)
+        return self._funnel.failure(error, tool=self._name, narrower=self._candidate.reading.narrower, cause=cause)
 
     def _record(self, verdict: str, began: float, **sizes: int) -> None:
         """Leave a record of a call."""
@@ -284,6 +284,6 @@ _RAISED = frozenset(["lock", "not_trusted", "not_trusted_undeclared", "not_trust
 
 
 def _cause(error: RelayError) -> Exception:
-    """What the funnel tells of an error: the connection's own, which says whether anything was sent."""
-    cause = None if isinstance(error, TokenFailed) else error.__cause__  # that one is of the application's own
-    return cause if isinstance(cause, Exception) and tell(cause).code != "failed" else error
+    """What the funnel tells of an error on the way to a call: the connection's own, by which nothing of it was sent."""
+    cause = error.__cause__
+    return unmet(cause) if isinstance(cause, CallFailed) and not isinstance(error, TokenFailed) else error

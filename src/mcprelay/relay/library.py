@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
+from msgspec.structs import replace
+
 from mcprelay.errors import CallFailed, NeedsInput
 from mcprelay.relay import audit, given
 from mcprelay.relay.behalf import Behalf
@@ -52,7 +54,9 @@ class Library:
                 )
                 messages = funnel.prompt(found)
             except (CallFailed, NeedsInput, TokenFailed) as error:
-                messages = (FramedMessage("user", funnel.failure(error)),)
+                messages = (FramedMessage("user", funnel.failure(error, cause=post.failed(error))),)
+        asked = f"the prompt {legible(name)}"
+        messages = tuple(FramedMessage(one.role, replace(one.framed, asked=asked)) for one in messages)
         self._recorded("prompt", post, name, *(message.framed for message in messages))
         return messages
 
@@ -74,7 +78,8 @@ class Library:
                 )
                 framed = funnel.resource(found)
             except (CallFailed, NeedsInput, TokenFailed) as error:
-                framed = funnel.failure(error)
+                framed = funnel.failure(error, cause=post.failed(error))
+        framed = replace(framed, asked=f"the resource {legible(uri)}")
         self._recorded("read", post, uri, framed)
         return framed
 
@@ -97,11 +102,12 @@ class Library:
             try:
                 face = await post.ask(lambda client, until: client.discover(deadline=until), ledger=funnel.ledger)
             except (CallFailed, TokenFailed) as error:
-                framed = funnel.failure(error)
+                framed = funnel.failure(error, cause=post.failed(error))
             else:
                 if not face.instructions:
                     return None
                 framed = funnel.text(face.instructions, kind="instructions")
+        framed = replace(framed, asked="the instructions")
         self._recorded("instructions", post, "", framed)
         return framed
 
@@ -109,7 +115,11 @@ class Library:
         server, trust = settings.name, settings.prompts if key == "prompts" else settings.resources
         trust.require(server, what=key, key=key)
         if not trust.allows(name):
-            raise NotTrusted(f"{key} of the server {server!r} does not name {legible(name)}", server=server)
+            raise NotTrusted(
+                f"{key} of the server {server!r} does not name {legible(name)}, so nothing was sent; name it there, if"
+                " it may be shown",
+                server=server,
+            )
         return self._post(settings)
 
     def _watched(self, event: str, server: str, name: str) -> AbstractContextManager[None]:

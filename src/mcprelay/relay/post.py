@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from mcprelay.errors import CallFailed
 from mcprelay.relay.errors import DefinitionRefused, NotTrusted
 from mcprelay.relay.pins import define
 from mcprelay.relay.redaction import Redaction, secrets_of
@@ -11,6 +12,7 @@ from mcprelay.relay.reveal import legible
 from mcprelay.relay.selection import pin
 from mcprelay.relay.settings import Secret
 from mcprelay.relay.stations import Reached
+from mcprelay.relay.unreached import unreached
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -93,14 +95,18 @@ class Post:
             self._stations.require_open(name)
         if not trust.everything and not trust.allows(tool):
             trust.require(name)
-            raise NotTrusted(f"allow of the server {name!r} does not name {legible(tool)}", server=name)
+            raise NotTrusted(
+                f"allow of the server {name!r} does not name {legible(tool)}, so it is not called; name it there, if it"
+                " may be",
+                server=name,
+            )
 
     async def reached(self) -> Reached:
         """The server's station. Where a function gives the token, it is asked for anew.
 
         Raises:
-            TokenFailed: The function failed, or took longer than a call may.
-            SettingWrong: What it gave is no token; or the relay is closed.
+            TokenFailed: The function failed, took longer than a call may, or gave no token.
+            SettingWrong: The relay is closed.
         """
         known = self._station
         if known is not None and not known.closed:
@@ -162,11 +168,44 @@ class Post:
         section = found.lock.section(self.settings.name)
         now = pin(offered, settings=self.settings, section=section, revision=recent.revision)
         if now == "new" or (now == "unpinned" and pinned == "pinned"):
-            raise DefinitionRefused("it is not in the lock file any more", server=self.settings.name)
+            raise self._withdrawn(offered, now="unreviewed")
         for name, raw in recent.tools:
-            if name == offered.name and define(raw).digest == offered.digest:
+            if name == offered.name and _digest(raw) == offered.digest:
                 return found
-        raise DefinitionRefused("the server offers another definition now, or none", server=self.settings.name)
+        raise self._withdrawn(offered, now="changed")
+
+    def failed(self, error: Exception) -> Exception:
+        """What a program gets that wants the failure of a call raised; as it is, where the server answered."""
+        if not isinstance(error, CallFailed):
+            return error
+        by_token = self._token is not None or self.settings.token is not None
+        return unreached(error, self.settings, by_token=by_token) or error
+
+    def _withdrawn(self, offered: Definition, *, now: Literal["unreviewed", "changed"]) -> DefinitionRefused:
+        """A tool that is not what it was when it was offered."""
+        tool, server = legible(offered.name), self.settings.name
+        if now == "unreviewed":
+            return DefinitionRefused(
+                f"{tool} of the server {server!r} is not in the lock file, or not any more, so it is not called;"
+                f" `mcprelay lock {server}` reviews it",
+                server=server,
+                withdrawn="No review of this tool is on record any more, so this application has withdrawn it.",
+            )
+        return DefinitionRefused(
+            f"{tool} of the server {server!r} has another definition there now, or none, so it is not called; ask for"
+            " tools() again, whose report says what became of it",
+            server=server,
+            withdrawn="The server of this tool has changed it, or offers it no more, so this application has withdrawn"
+            " it.",
+        )
+
+
+def _digest(raw: bytes) -> str:
+    """The digest of a tool's own JSON; empty where it is no definition any more."""
+    try:
+        return define(raw).digest
+    except DefinitionRefused:
+        return ""
 
 
 def _redaction(settings: ServerSettings, token: Secret | TokenSource | None) -> Redaction | None:

@@ -1,27 +1,28 @@
 """What a failed call raises in a program that asks for it: the error tree from a framed answer.
 
-The sentences hold local words only. What the server said is in `error.framed`, made visible in the notes of the error,
-and raw in `error.__cause__`.
+The sentences hold local words only, and names. What the server said is in `error.framed`, made visible in the notes of
+the error, and raw in `error.__cause__`.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mcprelay.errors import CallFailed, LimitExceeded
-from mcprelay.relay.errors import (
-    CallRefused,
-    RelayError,
-    ResultTooLarge,
-    ServerUnreachable,
-    ToolFailed,
-    Unauthorized,
-)
-from mcprelay.relay.failure import limit_of, scopes_of, system_reason
-from mcprelay.relay.unreached import noted
+from mcprelay.errors import LimitExceeded
+from mcprelay.relay.errors import CallRefused, RelayError, ResultTooLarge, ToolFailed
+from mcprelay.relay.failure import limit_of
 
 if TYPE_CHECKING:
     from mcprelay.relay.frame import Framed
+
+_NEXT = {
+    "arguments": "`framed.text` of this error says what is wrong with them.",
+    "needs_input": "Give the relay on_elicit or on_sample.",
+    "unknown_tool": "`report()` of the set says what became of others.",
+    "withheld": "`__cause__` of this error, and the log, say which one.",
+    "failed": "`__cause__` of this error says why.",
+}
+"""What to do about a refusal that has no class of its own; the sentence before it is the model's."""
 
 
 def error_of(framed: Framed) -> RelayError:
@@ -35,19 +36,14 @@ def error_of(framed: Framed) -> RelayError:
 
 
 def _made(framed: Framed, cause: Exception | None) -> RelayError:
-    server, code = framed.server, framed.code
+    server, code = framed.server, framed.code or "failed"
     if code == "tool_failed":
-        return ToolFailed(f"the server {server!r} answered that the call failed; framed has its words", server=server)
-    if code == "authorization":
-        sentence = f"the server {server!r}: {framed.local}"
-        return noted(Unauthorized(sentence, server=server, scopes=scopes_of(cause)), cause)
-    if code == "transport":
-        stderr = cause.stderr if isinstance(cause, CallFailed) else ""
-        why = "" if cause is None else system_reason(cause)
-        sentence = f"the server {server!r}: {framed.local}{f' The system says: {why}.' if why else ''}"
-        return noted(ServerUnreachable(sentence, server=server, stderr=stderr), cause)
+        sentence = f"the server {server!r} answered that the call failed; `framed.text` of this error has its words"
+        return ToolFailed(sentence, server=server)
     if isinstance(cause, LimitExceeded):
         allowed = int(cause.allowed)
         actual = allowed + 1 if cause.actual is None else int(cause.actual)
         return ResultTooLarge(limit_of(cause), allowed=allowed, actual=actual, server=server)
-    return CallRefused(framed.local, code=code or "failed", server=server)
+    whose = f"the server {server!r}: " if server else ""
+    sentence = f"{whose}{framed.local} {_NEXT.get(code, _NEXT['failed'])}"
+    return CallRefused(sentence, code=code, server=server or None)

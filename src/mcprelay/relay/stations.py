@@ -120,8 +120,8 @@ class Stations:
             token: In place of the configured one; None for the configured one.
 
         Raises:
-            SettingWrong: The relay is closed; or what gives the token gave what is none.
-            TokenFailed: What gives the token failed, or took too long.
+            SettingWrong: The relay is closed.
+            TokenFailed: What gives the token failed, took too long, or gave none.
         """
         given = token if token is not None else settings.token
         text, spent = await resolved(given, server=settings.name, timeout=settings.timeout)
@@ -196,14 +196,13 @@ async def resolved(token: Secret | TokenSource | None, *, server: str, timeout: 
         timeout: Seconds that a function may take.
 
     Raises:
-        SettingWrong: What a function gave is no token.
-        TokenFailed: It raised, or took longer.
+        TokenFailed: The function raised, took longer, or gave what is no token.
     """
     if token is None or isinstance(token, Secret):
         return (None if token is None else token.value), 0.0
     clock = asyncio.get_running_loop().time
-    began, who = clock(), f"the function for the token of {server!r}"
-    late = f"{who} gave none within timeout={timeout:g}, so nothing was sent"
+    began, who = clock(), f"the function that is the token of the server {server!r}"
+    late = f"{who} gave none within timeout={timeout:g}, so nothing was sent; raise timeout, if it only takes longer"
     try:
         text: Any = token()
         if inspect.isawaitable(text):
@@ -217,8 +216,14 @@ async def resolved(token: Secret | TokenSource | None, *, server: str, timeout: 
     spent = clock() - began
     if spent >= timeout:  # one that is no coroutine cannot be ended
         raise TokenFailed(late, server=server)
-    if not isinstance(text, str) or not text:
-        raise SettingWrong(f"{who} gave {type(text).__name__}, and no token", server=server)
-    if not sendable(text):
-        raise SettingWrong(f"{who} gave a text with a character that no token has", server=server)
+    if not isinstance(text, str) or not sendable(text):
+        right = "it gives the bearer token alone, as a text, or raises where there is none"
+        raise TokenFailed(f"{who} gave {_kind(text)}, so nothing was sent; {right}", server=server)
     return text, spent
+
+
+def _kind(wrong: Any) -> str:
+    """What was given in the place of a token, without a word of it: it may be a secret all the same."""
+    if not isinstance(wrong, str):
+        return f"{type(wrong).__name__}, and no token"
+    return "a text with a character that no token has" if wrong else "an empty text"

@@ -16,6 +16,7 @@ from mcprelay.relay.frame import Framed, Funnel
 from mcprelay.relay.guarded import GuardedTool
 from mcprelay.relay.names import Named, Shadow, public_name, shadows
 from mcprelay.relay.report import Report
+from mcprelay.relay.reveal import legible
 
 
 @final
@@ -95,7 +96,8 @@ class ToolSet:
         if tool is None:
             audit.record("call", server="", tool=str(name), verdict="unknown_tool")
             has = "Call only tools that you were given." if self._tools else "There is no tool at all."
-            return Funnel("mcprelay").refusal(f"There is no tool of this name. {has}", code="unknown_tool")
+            words = f"There is no tool of this name. {has}"
+            return Funnel("").refusal(words, code="unknown_tool", tool=legible(str(name)))
         return await tool.run(arguments)
 
     def __add__(self, other: ToolSet) -> ToolSet:

@@ -1,4 +1,4 @@
-"""Why a server's list cannot be had, as an error for the application.
+"""Why a server gave no answer, or no list, as an error for the application.
 
 Its sentence holds local words only: what the system says, what the settings say, what to do. What the client made of
 the failure may hold the server's words; they are notes of the error, made visible and bounded, and raw in `__cause__`.
@@ -6,10 +6,22 @@ the failure may hold the server's words; they are notes of the error, made visib
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from mcprelay.client.failure import ADVICE_FOR
-from mcprelay.errors import AuthorizationRequired, CallFailed, HttpError, told
+from mcprelay.errors import (
+    AuthorizationRequired,
+    CallFailed,
+    ConnectFailed,
+    DeadlineExceeded,
+    HttpError,
+    LimitExceeded,
+    RemoteError,
+    ResponseInvalid,
+    RevisionUnsupported,
+    told,
+)
 from mcprelay.relay.dial import shows_credentials
 from mcprelay.relay.errors import DefinitionRefused, RelayError, ServerUnreachable, Unauthorized
 from mcprelay.relay.failure import UNTRUSTED, chain, scopes_of, system_reason, tell
@@ -23,52 +35,128 @@ if TYPE_CHECKING:
 
 _LONGEST_NOTE = 1000
 _UNAUTHORIZED = 401
+_UNREACHED = frozenset(["unreachable", "lost", "timeout", "http"])
+"""Kinds of failures that say nothing of the list that was asked for."""
+_NOTED = "The notes of this error have what it said."
+_ELSEWHERE = "is there an MCP endpoint at this address? If not, correct url"
+_ADVICE = {
+    **ADVICE_FOR,
+    403: "it does not allow this to the credentials that it got: set others, as token or headers",
+    404: _ELSEWHERE,
+    405: _ELSEWHERE,
+    407: "the proxy wants credentials: put them into the address of proxy",
+}
+"""What to do about an HTTP status, by the names of the relay's settings."""
+_MOVED = (
+    "Redirects are not followed: the notes of this error have where it leads; if that is to be trusted, set url to it."
+)
+_PLAIN = frozenset(["wrong version number", "record layer failure", "http request", "packet length too long"])
+"""What TLS says, in words of its different versions, of a server that does not speak it."""
+_REMEDIES: tuple[tuple[type[Exception], str], ...] = (
+    (ResponseInvalid, f"Is it an MCP server? {_NOTED}"),
+    (RevisionUnsupported, "Update the older one of the two: the notes of this error have the revisions of both."),
+    (RemoteError, _NOTED),
+    (CallFailed, "Look at the server's log, and at the notes of this error."),
+)
 
 
-def refused(error: CallFailed, settings: ServerSettings, *, by_token: bool = False) -> RelayError:
-    """A failure to list as an error of the relay.
+def unreached(error: CallFailed, settings: ServerSettings, *, by_token: bool = False) -> RelayError | None:
+    """A call that failed as an error of the relay, where it says why the server gave no answer; None elsewhere.
 
     Args:
         by_token: Whether a token was sent, be it the configured one or a user's own.
     """
-    name = settings.name
-    where = f"the server {name!r} ({settings.address})"
+    return _unreached(error, settings, by_token=by_token, acts=True)
+
+
+def refused(error: CallFailed, settings: ServerSettings, *, by_token: bool = False) -> RelayError:
+    """A failure to list as an error of the relay; see `unreached`."""
+    found = None
+    if error.kind in _UNREACHED or isinstance(error, AuthorizationRequired):
+        found = _unreached(error, settings, by_token=by_token, acts=False)
+    if found is not None:
+        return found
+    sentence = f"the tools of {_place(settings)} cannot be listed: {_told(error, settings, acts=False)}"
+    withdrawn = (
+        "The server's list of tools cannot be had now, so nothing says whether this tool is still what was offered, and"
+        " the call was not made."
+    )
+    return noted(DefinitionRefused(sentence, server=settings.name, withdrawn=withdrawn), error)
+
+
+def _unreached(error: CallFailed, settings: ServerSettings, *, by_token: bool, acts: bool) -> RelayError | None:
+    where = _place(settings)
     if isinstance(error, AuthorizationRequired):
         return noted(_unauthorized(error, settings, where, by_token=by_token), error)
-    said = tell(error, acts=False)
-    if said.code == "transport" and error.kind in ("unreachable", "lost", "timeout", "http"):
-        sentence = f"{where}: {' '.join([said.local, *_more(error, settings)])}"
-        return noted(ServerUnreachable(sentence, server=name, stderr=error.stderr), error)
-    return noted(DefinitionRefused(f"the tools of {where} cannot be listed: {said.local}", server=name), error)
+    if tell(error, acts=acts).code != "transport":
+        return None
+    sentence = f"{where}: {_told(error, settings, acts=acts)}"
+    return noted(ServerUnreachable(sentence, server=settings.name, stderr=error.stderr), error)
 
 
-def noted(made: Kind, cause: Exception | None) -> Kind:
+def noted(made: Kind, cause: CallFailed) -> Kind:
     """An error with what the client said of its cause, and a process with its last breath, as notes."""
-    if isinstance(cause, CallFailed):
-        made.add_note(f"the client says, perhaps in words of the server: {told(str(cause), most=_LONGEST_NOTE)}")
-        for note in getattr(cause, "__notes__", ()):
-            made.add_note(note)
+    made.add_note(f"the client says, perhaps in words of the server: {told(str(cause), most=_LONGEST_NOTE)}")
+    for note in getattr(cause, "__notes__", ()):
+        made.add_note(note)
+    made.__cause__ = cause
     return made
 
 
-def _more(error: CallFailed, settings: ServerSettings) -> list[str]:
-    """What is known here beside the sentence, in sentences."""
+def _place(settings: ServerSettings) -> str:
+    return f"the server {settings.name!r} ({settings.address})"
+
+
+def _told(error: CallFailed, settings: ServerSettings, *, acts: bool) -> str:
+    """What happened, why, and what to do next."""
+    return " ".join([tell(error, acts=acts).local, *_more(error, settings)])
+
+
+def _more(error: CallFailed, settings: ServerSettings) -> Iterator[str]:
+    """What is known here beside the sentence, and what to do, in sentences."""
     if isinstance(error, HttpError):
-        advice = ADVICE_FOR.get(error.status)
-        return [] if advice is None else [_sentence(advice)]
-    found: list[str] = []
+        yield _about(error.status)
+        return
     why = system_reason(error)
     if unstarted := _unstarted(error, settings):
-        found.append(unstarted)
-    elif why:
-        found.append(f"The system says: {why}.")
-    if settings.ca_file is None and why.startswith(UNTRUSTED):
-        found.append("An authority of one's own is trusted by ca_file in its settings.")
+        yield f"{unstarted} Its settings say command and cwd."
+    else:
+        if why:
+            yield f"The system says: {why}."
+        if remedy := _remedy(error, settings, why):
+            yield remedy
     if settings.proxy is not None:
-        found.append("It is reached through the proxy of its settings.")
+        yield "It is reached through the proxy of its settings."
     if error.stderr.strip():
-        found.append("What its process wrote last is in `stderr` of this error.")
-    return found
+        yield "What its process wrote last is in `stderr` of this error."
+
+
+def _about(status: int) -> str:
+    """What to do about an HTTP status."""
+    if 300 <= status < 400:
+        return _MOVED
+    if status in _ADVICE:
+        return _sentence(_ADVICE[status])
+    return f"{_NOTED} The server's log may say more." if status >= 500 else _NOTED
+
+
+def _remedy(error: CallFailed, settings: ServerSettings, why: str) -> str:
+    """What to do about a server that was not reached, or did not answer with what was asked for; it may be told."""
+    if isinstance(error, LimitExceeded) or (error.exit_code is not None and error.stderr.strip()):
+        return ""
+    if error.exit_code is not None:
+        return "Run its command in a terminal to see why."
+    if why in _PLAIN:
+        return "Does it speak HTTP without TLS? Then its url begins with http://."
+    if why.startswith(UNTRUSTED):
+        own = "An authority of one's own is trusted by ca_file in its settings."
+        return own if settings.ca_file is None else "ca_file in its settings has other authorities."
+    if isinstance(error, DeadlineExceeded):
+        return f"It has timeout={settings.timeout:g} seconds: raise timeout, if it only takes longer."
+    if isinstance(error, ConnectFailed):
+        key = "url" if settings.url else "command" if settings.command else "target"
+        return f"Is it running, and is {key} in its settings right?"
+    return next(remedy for kind, remedy in _REMEDIES if isinstance(error, kind))
 
 
 def _unstarted(error: CallFailed, settings: ServerSettings) -> str:
@@ -101,8 +189,8 @@ def _unauthorized(
         )
     by_login = settings.auth is not None and not by_token
     if error.status == _UNAUTHORIZED:
-        then = login if by_login else "its token or headers are wrong"
+        then = login if by_login else "give it another token, or other headers"
         return Unauthorized(f"{where} does not accept the credentials: {then}", server=name, scopes=scopes)
-    then = login if by_login else "it takes others"
+    then = login if by_login else "give it a token, or headers, that reach further"
     more = "; the error's scopes names what it takes" if scopes else ""
     return Unauthorized(f"{where} says that the credentials do not reach: {then}{more}", server=name, scopes=scopes)
