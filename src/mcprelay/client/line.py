@@ -20,6 +20,7 @@ from mcprelay.client.ending import Ending
 from mcprelay.client.link import Link
 from mcprelay.client.misuse import told_value
 from mcprelay.client.progress import logger
+from mcprelay.client.promise import Promise
 from mcprelay.core.peer import Dropped, Garbled, Lost, Refused, Rejected, Replied
 from mcprelay.errors import CallFailed, Evidence, LimitExceeded, NotSent
 from mcprelay.revisions import Era
@@ -135,7 +136,7 @@ class Line(Link):
         if not self.alive:
             raise self._lost(call, Evidence.NOT_SENT)
         pending = self.owe(call)
-        call.future = future = self.loop.create_future()
+        call.future = future = Promise(loop=self.loop)
         call.evidence = Evidence.NOT_SENT
         call.number = 0
         self._put(pending, jsonrpc.request(pending.id, call.method, self.params_of(call, revision)))
@@ -341,7 +342,7 @@ class Line(Link):
             call: Call = event.pending.slot
             call.evidence = Evidence.ANSWERED
             if call.future is not None and not call.future.done():
-                call.future.set_result(event.result)
+                call.future.keep(event.result, self.loop)
         elif isinstance(event, Refused):
             call = event.pending.slot
             call.evidence = Evidence.ANSWERED

@@ -44,7 +44,7 @@ def encode(value: Any) -> bytes:
         data = _ENCODER.encode(value)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise _refusal(value, error) from error
-    if b"null" in data and (path := path_to_nonfinite(value)) is not None:
+    if data.find(b"null") >= 0 and (path := path_to_nonfinite(value)) is not None:
         raise ResultInvalid("is a number that is not finite, which JSON cannot say", path=path or "the result")
     return data
 

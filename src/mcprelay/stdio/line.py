@@ -12,6 +12,9 @@ from mcprelay.errors import LimitExceeded
 MESSAGE_BYTES = 64 * 2**20
 """How long a line may be unless told otherwise."""
 
+CR, LF = 13, 10
+"""Line ends as integers: CPython looks for one byte in others several times as fast by its number."""
+
 EXCERPT = 1024
 """How many bytes of either end of a line that was too long are kept."""
 
@@ -54,11 +57,11 @@ class Splitter:
         """The lines that this chunk completes, in order."""
         lines: list[Line]
         end = len(chunk) - 1
-        if not self._size and 0 < end < self._limit and chunk.find(b"\n") == end and b"\r" not in chunk:
+        if not self._size and 0 < end < self._limit and chunk.find(b"\n") == end and CR not in chunk:
             return [chunk[:-1]]  # one line and nothing else, as most chunks are where one waits for the other
         pieces = chunk.split(b"\n")
         rest = pieces.pop()
-        if (self._size and pieces) or len(chunk) > self._limit or b"\r" in chunk:
+        if (self._size and pieces) or len(chunk) > self._limit or CR in chunk:
             lines = self._completed(pieces)
         else:
             lines = [piece for piece in pieces if piece]

@@ -13,6 +13,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from mcprelay.errors import NotSent
+from mcprelay.stdio.line import CR, LF
 from mcprelay.stdio.source import is_write_end, pollable
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ class Outlet:
         """
         if self.lost is not None:
             raise NotSent(f"not sent: {self.lost}")
-        if b"\n" in line or b"\r" in line:
+        if LF in line or CR in line:
             line = line.replace(b"\n", b" ").replace(b"\r", b" ")
         if not self._scheduled:
             if self._loop.is_closed():
@@ -112,12 +113,16 @@ class Outlet:
     def _put_at_once(self, block: bytes) -> int:
         """The first line of a turn, where nothing waits."""
         self._put += 1
-        written, broken = self._write(block)
+        try:
+            written = os.write(self._fd, block)
+        except OSError:
+            written = 0
         if written == len(block):
             self.handed += 1
         else:
             self._size = len(block)
-            self._keep(block, [0], written, broken)
+            more, broken = self._write(memoryview(block)[written:])  # what was in the way shows again
+            self._keep(block, [0], written + more, broken)
             if self.lost is not None and self.handed < self._put:
                 raise NotSent(f"not sent: {self.lost}")
         return self._put

@@ -131,7 +131,7 @@ class Foreign(Shape):
             data = self._adapter.dump_json(value, by_alias=True, warnings="error")
         except ValueError as error:  # PydanticSerializationError: the value is not what the type says
             raise Misfit(str(error)) from error
-        if b"null" in data and (path := path_to_nonfinite(value)) is not None:
+        if data.find(b"null") >= 0 and (path := path_to_nonfinite(value)) is not None:
             raise Misfit("is a number that is not finite, which JSON cannot say", (path,) if path else ())
         return Raw(data)
 
