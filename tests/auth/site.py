@@ -147,11 +147,11 @@ _PATHS = {"authorization": "authorize", "token": "token", "registration": "regis
 
 
 @asynccontextmanager
-async def site():
-    """A site on a port of this machine."""
+async def site(*, tls=None):
+    """A site on a port of this machine; over https with a context for `tls`."""
     made = Site()
-    server = await asyncio.start_server(made.serve, "127.0.0.1", 0)
-    made.origin = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    server = await asyncio.start_server(made.serve, "127.0.0.1", 0, ssl=tls)
+    made.origin = f"{'http' if tls is None else 'https'}://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     try:
         yield made
     finally:

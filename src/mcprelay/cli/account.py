@@ -1,8 +1,13 @@
-"""Logging in at a server and out again, for commands and for servers with `auth = "oauth"`."""
+"""Logging in at a server and out again, for commands and for servers with `auth = "oauth"`.
+
+Knows what a person wants and what the server's table in `mcprelay.toml` says of the way to it. How a token is had is
+the work of `mcprelay.auth`.
+"""
 
 from __future__ import annotations
 
 import shlex
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +17,11 @@ from mcprelay.cli.show import say
 from mcprelay.errors import ConfigurationError, MCPRelayError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import AsyncGenerator, Iterable
 
     from mcprelay.auth import Interaction, Registered
+    from mcprelay.ports import Sender
+    from mcprelay.relay.settings import ServerSettings
 
 _REDIRECT_PORT = 33418
 
@@ -80,9 +87,8 @@ async def login(target: str, wishes: Wishes = Wishes()) -> None:  # noqa: B008 -
     from mcprelay.auth import login as account
     from mcprelay.auth.oauth import OAuth
     from mcprelay.auth.store import FileStore
-    from mcprelay.client.http import HttpSender
 
-    url = address(target)
+    url, server = meant(target)
     auth = OAuth(
         store=FileStore(),
         scopes=wishes.scope or (),
@@ -90,13 +96,10 @@ async def login(target: str, wishes: Wishes = Wishes()) -> None:  # noqa: B008 -
         interaction=wishes.interaction(),
         allowed_hosts=wishes.allowed_hosts,
     )
-    sender = HttpSender()
-    try:
+    async with _sender(server) as sender:
         found = await account.login(url, auth=auth, sender=sender, client="remembered")
-    finally:
-        await sender.aclose()
     say(f"logged in at {found.server} by {found.issuer}; scope: {' '.join(found.scope) or 'none named'}")
-    if target != url and not _uses_login(target):
+    if server.name != url and server.auth is None:
         say(f'set auth = "oauth" for [servers.{target}] in mcprelay.toml: until then its token is not used there')
 
 
@@ -104,16 +107,13 @@ async def logout(target: str) -> None:
     """Forget a token, and have it made worthless where that is offered."""
     from mcprelay.auth import login as account
     from mcprelay.auth.failure import StepFailed
-    from mcprelay.auth.login import stored
-    from mcprelay.client.http import HttpSender
 
-    sender = HttpSender()
+    url, server = meant(target)
     try:
-        outcome = await account.logout(address(target), auth=stored(target), sender=sender)
+        async with _sender(server) as sender:
+            outcome = await account.logout(url, auth=account.stored(target), sender=sender)
     except StepFailed as error:
         raise MCPRelayError(f"{error}. The token is forgotten here all the same") from error
-    finally:
-        await sender.aclose()
     said = {
         "revoked": "the token is forgotten here and worthless there",
         "not offered": "the token is forgotten here; the server cannot make it worthless",
@@ -122,22 +122,38 @@ async def logout(target: str) -> None:
     say(said[outcome])
 
 
-def address(target: str) -> str:
-    """The URL that a target means.
+def meant(target: str) -> tuple[str, ServerSettings]:
+    """The URL that a target means, and what its table says; nothing more, where the target is the URL.
 
     Raises:
         ConfigurationError: It is none, and no server with a URL in `mcprelay.toml`.
     """
-    if _is_url(target):
-        return target
     from mcprelay.relay import config
+    from mcprelay.relay.settings import ServerSettings
 
+    if is_url(target):
+        return target, ServerSettings(name=target, transport="http", url=target)
     if not Path(config.FILE).exists():
         raise ConfigurationError(f"{target!r} is no URL, and there is no {config.FILE} here that could name it")
     server = config.load().server(target)
     if server.url is None:
         raise ConfigurationError(f"the server {target!r} is a command; there is nowhere to log in")
-    return server.url
+    return server.url, server
+
+
+@asynccontextmanager
+async def _sender(server: ServerSettings) -> AsyncGenerator[Sender]:
+    """An HTTP client that goes the way of a server's table, as what is stored will be used and renewed."""
+    from mcprelay.client.http import HttpSender
+    from mcprelay.relay.network import network
+
+    way = network(server)
+    way.pop("allow_plaintext", None)  # that is not for what OAuth sends
+    sender = HttpSender(**way)
+    try:
+        yield sender
+    finally:
+        await sender.aclose()
 
 
 def advised(auth: Any, *, target: str, url: str, headers: Iterable[str]) -> Any:
@@ -158,7 +174,7 @@ def advised(auth: Any, *, target: str, url: str, headers: Iterable[str]) -> Any:
     except ValueError:
         return auth
     login = f"run: {shlex.join(['mcprelay', 'login', target])}"
-    if not _is_url(target):
+    if not is_url(target):
         login = f'set auth = "oauth" for it in mcprelay.toml and {login}'
     if isinstance(auth, str):
         return StaticToken(auth, advice=f"give another; or give none, and {login}")
@@ -171,11 +187,6 @@ def advised(auth: Any, *, target: str, url: str, headers: Iterable[str]) -> Any:
     return Anonymous(advice=f"no credentials were given: {login}; or give a token")
 
 
-def _is_url(target: str) -> bool:
+def is_url(target: str) -> bool:
+    """Whether it is the address of a server, and no name of one."""
     return target.startswith(("http://", "https://"))
-
-
-def _uses_login(name: str) -> bool:
-    from mcprelay.relay import config
-
-    return config.load().server(name).auth is not None

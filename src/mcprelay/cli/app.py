@@ -246,7 +246,7 @@ async def login(
     """Log in at a server that asks for authorization, and keep the token.
 
     Args:
-        target: Its URL, or its name in mcprelay.toml.
+        target: Its URL, or its name in mcprelay.toml, whose proxy and certificates are used then.
         scope: Scopes to ask for beside those that the server wants, with spaces between them.
         client_id: A client that you registered by hand, for a server that registers none by itself.
         client_secret: Its secret, where it has one. In the environment it is seen by fewer than on the command line.

@@ -134,6 +134,14 @@ def _sentence(error: Exception, *, login_helps: bool) -> str:
     if isinstance(error, CallFailed) and error.stderr.strip():
         last = error.stderr.rstrip().splitlines()[-_LAST_LINES:]
         return "\n    ".join([f"{error}. The server's last words:", *last])
+    if isinstance(error, CallFailed) and _is_untrusted(error):
+        return f"{error}. ca_file of a server in mcprelay.toml names the authorities to trust instead of the system's"
     if isinstance(error, MCPRelayError):
         return str(error)
     return f"{type(error).__name__}: {error}"
+
+
+def _is_untrusted(error: BaseException) -> bool:
+    from mcprelay.relay.failure import UNTRUSTED, system_reason
+
+    return system_reason(error).startswith(UNTRUSTED)

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
-from mcprelay.cli.account import advised
+from mcprelay.cli.account import advised, is_url
 from mcprelay.cli.show import SPEAKER
 from mcprelay.errors import ConfigurationError
 
@@ -58,13 +58,9 @@ def forgotten(words: Sequence[str]) -> str:
 
 def _is_program(word: str) -> bool:
     """Whether a word is a program, and nothing else that a target may be."""
-    if _is_address(word) or _is_own(word) or _is_configured(word):
+    if is_url(word) or _is_own(word) or _is_configured(word):
         return False
     return word in _LAUNCHERS or shutil.which(word) is not None
-
-
-def _is_address(target: str) -> bool:
-    return target.startswith(("http://", "https://"))
 
 
 def _is_own(target: str) -> bool:
@@ -102,7 +98,7 @@ def _meaning(target: str, options: Options) -> tuple[str | list[str], dict[str, 
     """What the client is given, and with which options."""
     if target.startswith(_COMMAND):
         return shlex.split(target[1:]), {"env": _variables(options.env)}
-    if _is_address(target):
+    if is_url(target):
         headers = _headers(options.header)
         own = any(each.lower() == "authorization" for each in headers)
         auth = options.token or (None if own else _logged_in(target))
