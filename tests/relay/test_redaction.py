@@ -13,6 +13,8 @@ from mcprelay.relay.errors import ServerUnreachable
 from mcprelay.relay.redaction import MARK, Redaction, secrets_of
 from mcprelay.relay.settings import Secret, ServerSettings
 from mcprelay.wire.challenge import Challenge
+from tests.clauses.script import complete
+from tests.client.scripted_http import ScriptedHttp
 
 TOKEN = 's3cr3t"TOKEN'
 
@@ -78,7 +80,79 @@ def test_an_error_is_without_them_and_so_is_all_that_led_to_it():
     assert (error.body, error.headers, error.status) == (MARK, {"x": MARK, "y": "z"}, 500)
     assert (cause.message, cause.data) == (MARK, {"deep": [MARK, 1]})
     assert context.challenge == Challenge("Bearer", {"scope": MARK})
-    assert (context.other, context.strange) == (("a", 5), {TOKEN, object})
+    assert (context.other, context.strange) == (("a", 5), {MARK, object})
+
+
+def shown(error):
+    return "".join(traceback.format_exception(error))
+
+
+def test_what_pythons_own_errors_keep_apart_from_their_arguments_is_looked_at_too():
+    system = OSError(2, f"no {TOKEN}", f"/tmp/{TOKEN}", None, f"/to/{TOKEN}")
+    text = UnicodeDecodeError("utf-8", TOKEN.encode(), 0, 2, f"not {TOKEN}")
+    source = SyntaxError(f"at {TOKEN}", (f"{TOKEN}.py", 1, 1, TOKEN))
+    for error in (system, text, source):
+        Redaction((TOKEN,)).error(error)
+        assert "s3cr3t" not in shown(error)
+    assert (system.errno, system.strerror) == (2, f"no {MARK}")
+    assert (system.filename, system.filename2) == (f"/tmp/{MARK}", f"/to/{MARK}")
+    assert (text.object, text.reason, text.start) == (MARK.encode(), f"not {MARK}", 0)
+    assert (source.msg, source.filename, source.text, source.lineno) == (f"at {MARK}", f"{MARK}.py", MARK, 1)
+
+
+def test_the_members_of_a_group_are_looked_at_and_so_are_errors_that_another_one_holds():
+    inner, held = OSError(1, TOKEN), KeyError(TOKEN)
+    group = ExceptionGroup("several", [ExceptionGroup("more", [inner]), ValueError(TOKEN)])
+    outer = RuntimeError(held)
+    outer.__cause__, outer.found = group, LookupError(TOKEN)
+    Redaction((TOKEN,)).error(outer)
+    assert "s3cr3t" not in shown(outer)
+    assert (inner.strerror, held.args, outer.found.args) == (MARK, (MARK,), (MARK,))
+
+
+def test_what_is_named_after_two_secrets_is_kept_under_two_names():
+    error = RemoteError(1, "x", {TOKEN: 1, "other-token": 2, f"{MARK} (2)": 3, MARK: 4}, evidence=Evidence.ANSWERED)
+    Redaction((TOKEN, "other-token")).error(error)
+    assert error.data == {MARK: 1, f"{MARK} (2)": 2, f"{MARK} (2) (2)": 3, f"{MARK} (3)": 4}
+
+
+def test_what_has_no_end_is_left_as_it_is():
+    endless = [TOKEN]
+    endless.append(endless)
+    error = ValueError(endless)
+    Redaction((TOKEN,)).error(error)
+    assert error.args[0] is endless
+
+
+@pytest.mark.parametrize(
+    ("secrets", "text", "left"),
+    [
+        (("abcdefghij", "efghijklmn"), "x abcdefghijklmn y", f"x {MARK} y"),
+        (("abcdefghij", "cdefghij"), "abcdefghij cdefghij", f"{MARK} {MARK}"),
+        (("cdefghij", "abcdefghij", "ghijklmnop"), "abcdefghijklmnop", MARK),
+        (("abababab",), "abababababab!", f"{MARK}!"),
+        (("abcdefgh",), "abcdefghabcdefgh", f"{MARK}{MARK}"),
+        (("application", "abcdefgh"), "abcdefgh application", f"{MARK} {MARK}"),
+    ],
+)
+def test_of_secrets_that_overlap_nothing_is_left(secrets, text, left):
+    assert Redaction(secrets).text(text) == left
+
+
+async def test_a_tool_that_is_named_as_the_token_is_in_no_warning(caplog):
+    listed = [{"name": TOKEN}, {"name": TOKEN, "inputSchema": {}}, {"name": TOKEN, "inputSchema": {}}]
+
+    async def respond(exchange):
+        await exchange.result(complete(tools=listed, nextCursor={"next": TOKEN}))
+
+    async with ScriptedHttp(respond) as http:
+        one = {"url": http.url, "allow": "*", "token": TOKEN}
+        async with Relay(servers={"far": one}) as relay:
+            report = (await relay.tools()).report()
+    assert len(caplog.records) == 3
+    assert caplog.text.count(MARK) == 3
+    assert "s3cr3t" not in caplog.text
+    assert "s3cr3t" not in str(report.notes)
 
 
 def test_a_chain_of_errors_without_an_end_is_followed_so_far():
@@ -137,7 +211,7 @@ async def test_what_a_person_is_asked_is_without_the_token_of_the_one_who_calls(
 
         for given, token in ((settings(token=Secret("of-us-all")), TOKEN), (settings(token=Secret(TOKEN)), None)):
             seen = Seen()
-            dial(given, token=token, askers=seen, cache=None, on_log=print)
+            dial(given, token=token, askers=seen, cache=None, on_log=print, said=str)
             await seen.elicit(Elicitation(message=f"Is {TOKEN} yours?"))
     assert len(asked) == 2
     assert all(f"Is {MARK} yours?" in text for text in asked)

@@ -126,3 +126,20 @@ def test_structured_content_is_written_once_however_many_texts_there_are(monkeyp
     framed = Funnel("s").result(ToolResult(content=tuple(texts), structured_content=value))
     assert framed.text.count('{"r":[1.5,') == 1
     assert len(written) == 2  # the value, and the one value inside it
+
+
+def test_members_that_are_named_after_one_medium_are_all_kept():
+    data = b"\xfb\xef\xff" * 16
+    plain, _, _, address = forms(data)
+    value = {plain: 1, address: 2, f"{plain} (2)": 3, "[attachment 1]": 4, f"{plain} ": 5}
+    left = Repeats([sound(data)], steps=STEPS).without({"deep": [value]})
+    assert sorted(left["deep"][0].values()) == [1, 2, 3, 4, 5]
+    assert all(plain not in name for name in left["deep"][0])
+
+
+def test_an_answer_whose_members_are_named_after_media_shows_every_one_of_them():
+    first, second = bytes(range(48)), bytes(range(48, 96))
+    sounds = (Audio(first, "audio/aac"), Audio(second, "audio/aac"))
+    value = {name: number for number, data in enumerate((first, second)) for name in dict.fromkeys(forms(data))}
+    shown = Funnel("s").result(ToolResult(content=sounds, structured_content=value))
+    assert '{"[attachment 1]":0,"[attachment 2]":1,"[attachment 2] (2)":1}' in shown.text

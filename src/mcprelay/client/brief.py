@@ -16,6 +16,8 @@ from msgspec.structs import replace
 from mcprelay.client.listing import TOOLS, TooLong, decode_members, name_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mcprelay.client import Client
 
 _KEPT = ("name", "title", "description", "inputSchema")
@@ -56,13 +58,14 @@ _decode = msgspec.json.Decoder(_Kept).decode
 _decode_schema = msgspec.json.Decoder(dict[str, Any]).decode
 
 
-def briefly(client: Client, *, definition_bytes: int) -> Client:
+def briefly(client: Client, *, definition_bytes: int, said: Callable[[str], str] = str) -> Client:
     """The client, whose lists of tools are of `Brief` from now on.
 
     Args:
         definition_bytes: How long what is kept of one may be; what is longer is excluded by this name.
+        said: A word of the server's as warnings may have it.
     """
-    kind = replace(TOOLS, decode=lambda raw: _brief(raw, definition_bytes))
+    kind = replace(TOOLS, decode=lambda raw: _brief(raw, definition_bytes), said=said)
     client._toolbox.kind = kind  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - a client has no such setting
     return client
 

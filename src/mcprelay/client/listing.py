@@ -86,6 +86,7 @@ class Kind(Struct, Generic[T], frozen=True):
         decode: Reads one item, and keeps how it came in `raw`.
         identity: What tells its items apart.
         noun: What an item is called.
+        said: A word of the server's as warnings may have it.
     """
 
     method: str
@@ -93,6 +94,7 @@ class Kind(Struct, Generic[T], frozen=True):
     decode: Callable[[Raw], T]
     identity: str
     noun: str
+    said: Callable[[str], str] = str
 
 
 def _keeping(kind: type[T]) -> Callable[[Raw], T]:
@@ -261,7 +263,8 @@ class Walk(Generic[T]):
             if cursor is None:
                 return
             if not isinstance(cursor, str):
-                self._warn(f"a cursor is a string, not {shown(cursor)}: the list may be incomplete")
+                said = self._kind.said(shown(cursor))
+                self._warn(f"a cursor is a string, not {said}: the list may be incomplete")
                 return
             if len(cursor) > self._settings.cursor_bytes:
                 raise self._over("cursor_bytes", self._settings.cursor_bytes, actual=len(cursor), what="a cursor of")
@@ -301,7 +304,8 @@ class Walk(Generic[T]):
                 continue
             identity = getattr(item, self._kind.identity)
             if identity in self._known:
-                self._repeated[identity] = f"the {self._kind.noun} {shown(identity)} came twice: the first counts"
+                name = shown(self._kind.said(identity))
+                self._repeated[identity] = f"the {self._kind.noun} {name} came twice: the first counts"
                 self._warn(self._repeated[identity])
                 continue
             self._known.add(identity)
@@ -329,7 +333,8 @@ class Walk(Generic[T]):
 
     def _exclude(self, name: str, reason: str, *, limit: str | None = None) -> None:
         self._excluded.append(Excluded(name, reason, limit))
-        logger.warning("the %s %s is left out: %s", self._kind.noun, shown(name), reason)
+        said = self._kind.said
+        logger.warning("the %s %s is left out: %s", self._kind.noun, shown(said(name)), said(reason))
 
     def _warn(self, text: str) -> None:
         if text not in self._warnings:

@@ -74,9 +74,18 @@ def reach(settings: ServerSettings, *, token: str | None) -> dict[str, Any]:
 
 
 def dial(
-    settings: ServerSettings, *, token: str | None, askers: Askers, cache: Cache, on_log: Callable[[LogMessage], None]
+    settings: ServerSettings,
+    *,
+    token: str | None,
+    askers: Askers,
+    cache: Cache,
+    on_log: Callable[[LogMessage], None],
+    said: Callable[[str], str],
 ) -> Client:
     """A client that declares no capability but those that somebody answers for.
+
+    Args:
+        said: A word of the server's as the log may have it.
 
     Raises:
         SettingWrong: The settings are none that a client can have.
@@ -104,6 +113,6 @@ def dial(
             **reach(settings, token=token),
         )
     except ConfigurationError as error:
-        said = str(error).replace("allow_plaintext=True", "set allow_plaintext = true for the server")
-        raise SettingWrong(f"servers.{settings.name}: {said}", server=settings.name) from error
-    return briefly(client, definition_bytes=settings.limits.definition_bytes)
+        why = str(error).replace("allow_plaintext=True", "set allow_plaintext = true for the server")
+        raise SettingWrong(f"servers.{settings.name}: {why}", server=settings.name) from error
+    return briefly(client, definition_bytes=settings.limits.definition_bytes, said=said)

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 
 from mcprelay.relay.errors import ResultTooLarge
 from mcprelay.relay.media import Media
+from mcprelay.relay.member import members
 
 _SHORTEST = 32
 """Characters of base64 below which a medium may stand in text."""
@@ -59,13 +60,15 @@ class Repeats:
     def without(self, value: Any) -> Any:
         """A copy of a text, or of all texts of a JSON value, in which `[attachment n]` stands for what repeats one.
 
+        Members whose names are one then have numbers.
+
         Raises:
             ResultTooLarge: That takes more looks than are allowed.
         """
         if isinstance(value, str):
             return self._text(value) if 0 < self._shortest <= len(value) else value
         if isinstance(value, dict):
-            return {self.without(name): self.without(inner) for name, inner in value.items()}
+            return members((self.without(name), self.without(inner)) for name, inner in value.items())
         if isinstance(value, list | tuple):
             return [self.without(inner) for inner in value]
         return value

@@ -81,7 +81,15 @@ class Station:
         self._shelves = shelves
         self._notices = Notices(self._changed)
         self.askers = askers.apart()
-        self._client = dial(settings, token=token, askers=self.askers, cache=self._notices, on_log=self._logged)
+        self.redaction = Redaction(secrets_of(settings, token))
+        self._client = dial(
+            settings,
+            token=token,
+            askers=self.askers,
+            cache=self._notices,
+            on_log=self._logged,
+            said=self.redaction.text,
+        )
         self._opened: asyncio.Task[Any] | None = None
         self._connected = False
         self._listing = asyncio.Lock()
@@ -95,7 +103,6 @@ class Station:
         self._answers = 0
         self._hears = False
         self._by_token = token is not None
-        self.redaction = Redaction(secrets_of(settings, token))
         self._accounts = accounts(settings, token)
         self._secret = token is not None or has_secrets(settings)
 
