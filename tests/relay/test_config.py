@@ -505,3 +505,23 @@ def test_the_template_is_read_as_it_is_and_with_everything_in_it_switched_on():
     config = read(on, GITHUB_TOKEN="t")
     assert list(config.servers) == ["github", "files"]
     assert config.limits.result_tokens == 20_000
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("mcprelay.toml", '[servers.a]\ncommand = ["x"]\n'), ("mcp.json", '{"mcpServers": {"a": {"command": "x"}}}')],
+)
+def test_a_byte_order_mark_before_the_settings_is_no_part_of_them(name, text, tmp_path):
+    (tmp_path / name).write_text(text, encoding="utf-8-sig")
+    assert list(load(tmp_path / name).servers) == ["a"]
+    (tmp_path / name).write_text(text, encoding="utf-16")
+    with pytest.raises(SettingWrong, match="cannot be read: it is no UTF-8; save it as that"):
+        load(tmp_path / name)
+
+
+def test_settings_that_may_not_be_read_say_so(tmp_path):
+    with pytest.raises(
+        SettingWrong,
+        match="cannot be read: Is a directory; see that the path is right, and that this process may read it",
+    ):
+        load(tmp_path)

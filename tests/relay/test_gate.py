@@ -11,6 +11,7 @@ from mcprelay.relay import Relay, errand
 from mcprelay.relay.errors import CallDenied, SettingWrong
 from mcprelay.relay.gate import (
     Call,
+    Verdict,
     admit,
     allow,
     ask,
@@ -69,6 +70,18 @@ async def test_only_true_allows(answer, reason):
     for gate in (lambda call: answer, later):
         found = await refusal(gate)
         assert found == (None if reason is None else (reason, gate.__name__))
+
+
+@pytest.mark.parametrize("asks", [("x",), "x", None, (ask(lambda question: True),)])
+async def test_a_verdict_that_asks_nobody_who_can_be_asked_denies_and_says_what_asks_is(asks):
+    def gate(call):
+        return Verdict(asks=asks)
+
+    for made in (gate, every(gate), either(gate)):
+        with pytest.raises(CallDenied, match="the check of this application failed") as denied:
+            await admit(made, call())
+        assert isinstance(denied.value.__cause__, SettingWrong)
+        assert "Verdict: asks is" in str(denied.value.__cause__)
 
 
 async def test_a_gate_that_fails_denies_and_keeps_its_words_to_itself(caplog):

@@ -21,6 +21,7 @@ from mcprelay.relay import (
     from_callable,
     read_only,
 )
+from mcprelay.relay.gate import Ask, Verdict
 from mcprelay.relay.settings import Secret
 from tests.relay.far import Far, servers
 
@@ -105,6 +106,19 @@ async def test_what_the_file_can_say_can_be_given_in_code(tmp_path, monkeypatch)
         (lambda: ask("x"), r"ask: human is a function of 1 argument \(question\), and not 'x'"),
         (lambda: ask(nothing), "ask: human is a function of 1 argument"),
         (lambda: ask(None, patience="x"), "ask: patience is a number of seconds, and not 'x'"),
+        (lambda: Verdict(asks=("x",)), r"each of Verdict: asks is what ask\(…\) has there, and no builtins.str"),
+        (
+            lambda: Verdict(asks="x"),
+            r"asks is what ask\(…\)\.asks is, a tuple of those who are asked, and no b",
+        ),
+        (
+            lambda: Verdict(asks=[]),
+            r"asks is what ask\(…\)\.asks is, a tuple of those who are asked, and no b",
+        ),
+        (lambda: Verdict(asks=None), r"Verdict: asks is what ask\(…\)\.asks is"),
+        (lambda: Verdict(reason=3), "Verdict: reason is a text, and not 3"),
+        (lambda: Ask(human=3, patience=1, why=""), r"ask: human is a function of 1 argument \(question\), and not 3"),
+        (lambda: Ask(human=one, patience="x", why=""), "ask: patience is a number of seconds, and not 'x'"),
         (lambda: ask(None, why=3), "ask: why is a text, and not 3"),
         (lambda: every("x"), r"every\[0\] is a function of 1 argument \(call\)"),
         (lambda: either(one, 3), r"either\[1\] is a function of 1 argument \(call\), and not 3"),

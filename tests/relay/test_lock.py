@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from mcprelay.relay import lock as lock_module
 from mcprelay.relay.errors import LockUnreadable
-from mcprelay.relay.lock import Lock, Section, key, load, parse, quoted, render, save
+from mcprelay.relay.lock import Lock, Section, key, load, parse, quoted, read, render, save
 from mcprelay.relay.pins import define
 
 SEARCH = define(
@@ -178,9 +178,9 @@ def test_a_failure_leaves_the_old_file_and_nothing_beside_it(tmp_path, monkeypat
 def test_a_file_that_cannot_be_read_is_named(tmp_path):
     path = tmp_path / "mcprelay.lock"
     path.write_bytes(b"\xff\xfe")
-    with pytest.raises(LockUnreadable, match=r"mcprelay\.lock: cannot be read: UnicodeDecodeError"):
+    with pytest.raises(LockUnreadable, match=r"mcprelay\.lock: cannot be read: it is no UTF-8; save it as that"):
         load(path)
-    with pytest.raises(LockUnreadable, match="IsADirectoryError"):
+    with pytest.raises(LockUnreadable, match="cannot be read: Is a directory; see that"):
         load(tmp_path)
 
 
@@ -255,3 +255,33 @@ def test_a_format_that_nobody_wrote_is_told_on_one_line_that_commands_nothing(fo
     with pytest.raises(LockUnreadable) as caught:
         parse(f"format = {found}\n")
     assert str(caught.value).isprintable()
+
+
+def test_a_byte_order_mark_before_the_text_is_no_part_of_it(tmp_path):
+    one = Lock().reviewed("far", [define({"name": "t"})], revision=None)
+    path = tmp_path / "mcprelay.lock"
+    path.write_text(render(one), encoding="utf-8-sig")
+    assert path.read_bytes().startswith(b"\xef\xbb\xbf")
+    assert read(path) == one == load(path)
+    save(path, load(path))
+    assert not path.read_bytes().startswith(b"\xef\xbb\xbf")
+    path.write_text("\ufeff<<<<<<< ours\n", encoding="utf-8")
+    with pytest.raises(LockUnreadable, match=r"mcprelay\.lock:1: a merge was not finished here"):
+        read(path)
+    path.write_text(render(one), encoding="utf-16")
+    with pytest.raises(LockUnreadable, match="it is no UTF-8; save it as that, or restore the file, or write it anew"):
+        read(path)
+
+
+def test_a_file_that_may_not_be_read_says_so(tmp_path, monkeypatch):
+    def refused(*_):
+        raise PermissionError(13, "Permission denied")
+
+    path = tmp_path / "mcprelay.lock"
+    path.write_text(render(Lock()))
+    monkeypatch.setattr(lock_module, "_opened", refused)
+    with pytest.raises(
+        LockUnreadable,
+        match="cannot be read: Permission denied; see that the path is right, and that this process may read it",
+    ):
+        read(path)

@@ -18,6 +18,7 @@ from mcprelay.relay import given
 from mcprelay.relay.budget import Limits
 from mcprelay.relay.entry import Entry, Problems
 from mcprelay.relay.errors import SettingWrong
+from mcprelay.relay.lock import BOM
 from mcprelay.relay.settings import HINTLESS_SECONDS, CacheSettings, Config, ServerSettings
 from mcprelay.relay.table import read_server
 
@@ -44,8 +45,12 @@ def load(path: str | os.PathLike[str] | None = None, *, env: Mapping[str, str] |
         text = file.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise SettingWrong(f"{file}: there is no such file; `mcprelay init` writes one") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingWrong(f"{file}: cannot be read ({type(error).__name__})") from error
+    except UnicodeDecodeError as error:
+        raise SettingWrong(f"{file}: cannot be read: it is no UTF-8; save it as that") from error
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+        then = "see that the path is right, and that this process may read it"
+        raise SettingWrong(f"{file}: cannot be read: {why}; {then}") from error
     return parse(text, source=file, env=env)
 
 
@@ -113,6 +118,7 @@ def _called(target: Any) -> str:
 def _tree(text: str, source: Path) -> dict[str, Any]:
     import tomllib
 
+    text = text.removeprefix(BOM)
     try:
         tree = json.loads(text) if source.suffix.lower() == ".json" else tomllib.loads(text)
     except (ValueError, RecursionError) as error:

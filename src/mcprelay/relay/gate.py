@@ -67,6 +67,9 @@ class Question(Struct, frozen=True, kw_only=True):
     text: str
 
 
+_ASKS = "what ask(…).asks is, a tuple of those who are asked"
+
+
 class Verdict(Struct, frozen=True, kw_only=True):
     """What a gate says. Made by `allow`, `deny` and `ask`.
 
@@ -75,12 +78,23 @@ class Verdict(Struct, frozen=True, kw_only=True):
         asks: Who decides where the gate does not: all of them have to agree.
         gate: What said it; filled in by whoever asked the gate.
         cause: What went wrong where the gate could not say anything, else None.
+
+    Raises:
+        SettingWrong: `reason` is no text, or `asks` holds what `ask` does not make. A gate that raises denies.
     """
 
     reason: str | None = None
     asks: tuple[Ask, ...] = ()
     gate: str = ""
     cause: Exception | None = None
+
+    def __post_init__(self) -> None:
+        if self.reason is not None:
+            given.text("Verdict: reason", self.reason)
+        if self.asks != ():
+            given.instance("Verdict: asks", self.asks, tuple, like=_ASKS)
+            for one in self.asks:
+                given.instance("each of Verdict: asks", one, Ask, like="what ask(…) has there")
 
     @property
     def allows(self) -> bool:
@@ -93,11 +107,20 @@ Human: TypeAlias = Callable[["Question"], bool | Verdict | Awaitable[bool | Verd
 
 
 class Ask(Struct, frozen=True, kw_only=True):
-    """A person to ask, and how long to wait for the answer, in seconds."""
+    """A person to ask, and how long to wait for the answer, in seconds.
+
+    Raises:
+        SettingWrong: `patience` is no time, `why` no text, or `human` no function of one question.
+    """
 
     human: Human
     patience: float
     why: str
+
+    def __post_init__(self) -> None:
+        given.seconds("ask: patience", self.patience)
+        given.text("ask: why", self.why)
+        given.function("ask: human", self.human, "question")
 
 
 Gate: TypeAlias = Callable[[Call], Verdict | bool | str | Awaitable[Verdict | bool | str]]
@@ -143,12 +166,12 @@ def ask(human: Human | None, *, patience: float = PATIENCE, why: str = "") -> Ve
     Raises:
         SettingWrong: `patience` is no time, or `human` no function of one question. A gate that raises denies.
     """
-    given.seconds("ask: patience", patience)
-    given.text("ask: why", why)
-    if human is None:
-        return deny("it needs a person's consent, and there is nobody to ask")
-    given.function("ask: human", human, "question")
-    return Verdict(asks=(Ask(human=human, patience=patience, why=why),))
+    asked = Ask(human=_nobody if human is None else human, patience=patience, why=why)
+    return Verdict(asks=(asked,)) if human is not None else _nobody()
+
+
+def _nobody(_: Question | None = None) -> Verdict:
+    return deny("it needs a person's consent, and there is nobody to ask")
 
 
 # --- asking -----------------------------------------------------------------------------------------------------------

@@ -28,6 +28,8 @@ from mcprelay.relay.pins import Definition, define
 from mcprelay.relay.reveal import escaped, hidden, legible
 
 FORMAT = 1
+BOM = "\ufeff"
+"""What some editors put before a text in UTF-8, and TOML and JSON do not have."""
 HEAD = """\
 # mcprelay.lock: tool definitions as they were reviewed. Commit it, read its diffs, and do not edit what it records:
 # `mcprelay lock` writes it, `mcprelay lock --check` compares it with what the servers offer. Tables may stand in any
@@ -104,8 +106,17 @@ def read(path: str | os.PathLike[str]) -> Lock:
     except FileNotFoundError:
         raise
     except (OSError, UnicodeDecodeError) as error:
-        raise LockUnreadable(f"{path}: cannot be read: {type(error).__name__}") from error
+        raise unreadable(path, error) from error
     return parse(text, source=str(path))
+
+
+def unreadable(path: str | os.PathLike[str], error: OSError | UnicodeDecodeError) -> LockUnreadable:
+    """A lock file that cannot be read, for a reason that is none of its text."""
+    if isinstance(error, UnicodeDecodeError):
+        why = f"it is no UTF-8; save it as that, or {_RESTORE}"
+    else:
+        why = f"{error.strerror or type(error).__name__}; see that the path is right, and that this process may read it"
+    return LockUnreadable(f"{path}: cannot be read: {why}")
 
 
 def _opened(path: str, flags: int) -> int:
@@ -209,6 +220,8 @@ def _toml_char(char: str) -> str:
 # --- reading ----------------------------------------------------------------------------------------------------------
 
 _AT_LINE = re.compile(r"\(at line (\d+)")
+_RESTORE = "restore the file, or write it anew with `mcprelay lock`"
+"""What to do about a file that is no lock."""
 
 
 def parse(text: str, *, source: str = "mcprelay.lock") -> Lock:
@@ -219,6 +232,7 @@ def parse(text: str, *, source: str = "mcprelay.lock") -> Lock:
     """
     import tomllib
 
+    text = text.removeprefix(BOM)
     try:
         tree = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # also a number that has too many digits
@@ -226,10 +240,12 @@ def parse(text: str, *, source: str = "mcprelay.lock") -> Lock:
     found = tree.pop("format", None)
     if type(found) is not int or found != FORMAT:
         says = "says no format" if found is None else f"has format {legible(repr(found))}"
-        raise LockUnreadable(f"{source}: {says}; this version of mcprelay reads format {FORMAT}", line=1)
+        reads = f"this version of mcprelay reads format {FORMAT}; use the one that wrote it, or {_RESTORE}"
+        raise LockUnreadable(f"{source}: {says}; {reads}", line=1)
     servers = tree.pop("servers", {})
     if tree or not isinstance(servers, dict):
-        raise LockUnreadable(f"{source}: only `format` and tables of `servers` stand at the top", line=1)
+        wrong = "only `format` and tables of `servers` stand at the top"
+        raise LockUnreadable(f"{source}: {wrong}; {_RESTORE}", line=1)
     reading = _Reading(text, source)
     return Lock(sections={server: reading.section(server, table) for server, table in servers.items()})
 
@@ -242,9 +258,7 @@ def _unparsed(text: str, source: str, error: Exception) -> LockUnreadable:
         return LockUnreadable(f"{source}:{line}: {hint}", line=line)
     place = _AT_LINE.search(str(error))
     line = int(place[1]) if place else text.count("\n") + 1
-    return LockUnreadable(
-        f"{source}:{line}: this is no TOML; restore the file, or write it anew with `mcprelay lock`", line=line
-    )
+    return LockUnreadable(f"{source}:{line}: this is no TOML; {_RESTORE}", line=line)
 
 
 class _Reading:
@@ -270,9 +284,7 @@ class _Reading:
         except (DefinitionRefused, ValueError, RecursionError):
             raise self._wrong(where, "what is recorded is no definition") from None
         if definition.digest != table["digest"]:
-            raise self._wrong(
-                where, "what is recorded is not what its digest says: it was changed by hand; review it again"
-            )
+            raise self._wrong(where, "what is recorded is not what its digest says: it was changed by hand")
         return definition
 
     def _members(self, table: Any, where: str, *, required: Mapping[str, type], optional: Mapping[str, type]) -> None:
@@ -292,7 +304,7 @@ class _Reading:
         at = self._text.find(f"[{where}]")
         line = self._text.count("\n", 0, at) + 1 if at >= 0 else None
         place = self._source if line is None else f"{self._source}:{line}"
-        return LockUnreadable(f"{place}: [{where}]: {what}", line=line)
+        return LockUnreadable(f"{place}: [{where}]: {what}; {_RESTORE}", line=line)
 
 
 def _defined(name: str, table: dict[str, Any]) -> Definition:

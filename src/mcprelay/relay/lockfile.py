@@ -70,7 +70,7 @@ class LockFile:
                     " or called. Restore it; or start the application anew, if it is to go on without one"
                 ) from None
         except OSError as error:
-            raise LockUnreadable(f"{self._path}: cannot be read: {type(error).__name__}") from error
+            raise lock.unreadable(self._path, error) from error
         return self._lock
 
 
