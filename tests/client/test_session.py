@@ -7,6 +7,7 @@ from itertools import pairwise
 import pytest
 
 from mcprelay import (
+    CallLimitExceeded,
     Client,
     ConnectFailed,
     ConnectionLost,
@@ -601,3 +602,28 @@ async def test_an_explicit_refusal_of_a_message_is_the_calls_own_and_not_a_loss(
         with pytest.raises(RemoteError, match="unknown tool"):
             await client.call_tool("x")
         assert http.methods.count("initialize") == 1
+
+
+@pytest.mark.parametrize("wire", ["body", "stream"])
+async def test_a_batch_of_too_many_values_fails_its_call_by_the_name_of_the_limit(wire):
+    server = Forgetful(version="2025-03-26")
+
+    async def respond(exchange):
+        if exchange.asks != "tools/call":
+            await server(exchange)
+            return
+        answer = {"jsonrpc": "2.0", "id": exchange.message["id"], "result": {"content": [], "x": [0] * 2_000}}
+        if wire == "body":
+            await exchange.reply(200, [answer])
+            return
+        await exchange.stream()
+        await exchange.event([answer])
+        await exchange.end()
+
+    async with (
+        ScriptedHttp(respond) as http,
+        fresh(http.url, revision="2025-03-26", response_values=1_000) as client,
+    ):
+        with pytest.raises(CallLimitExceeded, match="the batch with the answer.*response_values=1000") as caught:
+            await client.call_tool("x")
+    assert (caught.value.limit, caught.value.evidence) == ("response_values", Evidence.MAYBE_SENT)

@@ -5,10 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from mcprelay.relay import DefinitionRefused, Relay
+from mcprelay.relay import DefinitionRefused, Relay, ResultTooLarge
 from mcprelay.relay.config import parse
+from mcprelay.revisions import ALL, Feature
 from mcprelay.wire import prune
 from tests.clauses.script import complete
+from tests.client.scripted_http import ScriptedHttp
+from tests.client.test_session import Forgetful
 from tests.relay.far import ADD, SEARCH, Far, servers
 
 
@@ -86,3 +89,32 @@ async def test_a_list_too_long_for_leaving_out_what_nests_too_deep_is_told_as_th
         report = (await relay.tools(skip_unavailable=True)).report()
     assert "message_depth=100" in str(report.unreachable["far"])
     assert "None of the list can be read, because the message holds too many" in str(report.unreachable["far"])
+
+
+BATCHED = next(name for name, revision in ALL.items() if revision.has(Feature.BATCH))
+
+
+async def test_a_batch_of_too_many_values_is_refused_by_the_name_of_the_limit_in_a_list_and_in_a_call():
+    session, crowded = Forgetful(version=BATCHED), ["tools/call"]
+
+    async def respond(exchange):
+        if exchange.asks in crowded:
+            answer = {"jsonrpc": "2.0", "id": exchange.message["id"], "result": {"content": [0] * 2_000}}
+            await exchange.reply(200, [answer])
+        elif exchange.asks == "tools/list":
+            await exchange.result({"tools": [SEARCH]})
+        else:
+            await session(exchange)
+
+    async with ScriptedHttp(respond) as http:
+        one = {"url": http.url, "allow": "*", "cache": 5, "limits": {"message_values": 1_000}}
+        async with Relay(servers={"far": one}) as relay:
+            framed = await (await relay.tools())["far__search"](q="x")
+            assert framed.withheld == "too_large"
+            assert "message_values=1,000" in framed.text
+            with pytest.raises(ResultTooLarge, match="far__search: .* message_values=1,000 allows less"):
+                framed.require()
+        crowded.append("tools/list")
+        async with Relay(servers={"far": one}) as relay:
+            with pytest.raises(DefinitionRefused, match=r"message_values=1,000\. Raise message_values to allow more"):
+                await relay.tools()
