@@ -66,18 +66,22 @@ def exit_within(seconds: float, *, code: int = 0) -> None:
     For a program that has nothing left to do but to exit, and whose handlers may have left threads behind that the
     interpreter would wait for. What is buffered in the standard streams is written first.
     """
-    threading.Thread(target=_exit, args=(seconds, code), name="mcprelay-exit", daemon=True).start()
+    due, flushed = threading.Event(), threading.Event()
+    # Both now: a Python that is ending already starts no more threads (3.12.1 and before).
+    threading.Thread(target=_exit, args=(seconds, code, due, flushed), name="mcprelay-exit", daemon=True).start()
+    threading.Thread(target=_flush, args=(due, flushed), name="mcprelay-flush", daemon=True).start()
 
 
-def _exit(seconds: float, code: int) -> None:
+def _exit(seconds: float, code: int, due: threading.Event, flushed: threading.Event) -> None:
     threading.Event().wait(seconds)
-    flushing = threading.Thread(target=_flush, name="mcprelay-flush", daemon=True)
-    flushing.start()
-    flushing.join(FLUSH_SECONDS)  # nobody may be reading what the program prints
+    due.set()
+    flushed.wait(FLUSH_SECONDS)  # nobody may be reading what the program prints
     os._exit(code)
 
 
-def _flush() -> None:
+def _flush(due: threading.Event, flushed: threading.Event) -> None:
+    due.wait()
     for stream in (sys.stdout, sys.stderr):
         with suppress(AttributeError, ValueError, OSError):  # none, closed, or nobody reads it
             stream.flush()
+    flushed.set()
