@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -34,9 +35,9 @@ if TYPE_CHECKING:
     from mcprelay.client.connection import Connection
     from mcprelay.client.party import Party
     from mcprelay.client.progress import OnLog, OnProgress
-    from mcprelay.client.question import Outcome
     from mcprelay.types import InputRequest
 
+R = TypeVar("R")
 T = TypeVar("T")
 
 _encode = msgspec.json.Encoder().encode
@@ -68,7 +69,13 @@ class Caller:
         self.calls = 0
 
     def call(
-        self, method: str, members: bytes = b"", *, name: str | None = None, options: Mapping[str, Any] = _NO_OPTIONS
+        self,
+        method: str,
+        members: bytes = b"",
+        *,
+        name: str | None = None,
+        arguments: bytes = b"{}",
+        options: Mapping[str, Any] = _NO_OPTIONS,
     ) -> Call:
         """A call as its caller wants it.
 
@@ -76,13 +83,20 @@ class Caller:
             ConfigurationError: Something of it cannot be sent, or is of a wrong type.
             TypeError: There is no such option.
         """
-        call = Call(method, members, name=name, retry=self._retry)
-        call.log_level = self._party.log_level
+        call = Call(
+            method,
+            members,
+            name,
+            self._due(),
+            self._bound,
+            patient=True,
+            arguments=arguments,
+            log_level=self._party.log_level,
+            retry=self._retry,
+        )
         carried = onward()  # the caller's span
         if options or carried or self._on_progress is not None:
             self._shape(call, carried, **options)
-        else:
-            self._time_by_default(call)
         return call
 
     def _shape(
@@ -105,9 +119,8 @@ class Caller:
         for option in unknown:
             raise TypeError(f"a call has no option {option!r}; {misuse.meant(option, CallOptions.__annotations__)}")
         if timeout is not None or deadline is not None:
+            call.patient = False
             self._time(call, timeout, deadline)
-        else:
-            self._time_by_default(call)
         if on_progress is not None or on_log is not None or log_level is not None or retry is not None:
             _check(on_progress, on_log, log_level, retry)
         misuse.of_type("meta", meta, Mapping)
@@ -143,12 +156,10 @@ class Caller:
             limit = min(now + timeout, deadline)
         call.deadline = None if limit == math.inf else limit
 
-    def _time_by_default(self, call: Call) -> None:
+    def _due(self) -> float | None:
         """Until when, where the caller says nothing."""
-        call.patient = True
-        call.bound = self._bound
         seconds = self._bound[1]
-        call.deadline = None if seconds == math.inf else self.connection.now() + seconds
+        return None if seconds == math.inf else self.connection.now() + seconds
 
     async def send(self, call: Call) -> Raw:
         """Send a call, again where that is permitted, and give its result.
@@ -181,18 +192,20 @@ class Caller:
         self,
         call: Call,
         read: Callable[[Raw], T | Asked],
+        conclude: Callable[[Call, T], R],
         *,
         mend: Callable[[Call], Awaitable[None]] | None = None,
-    ) -> tuple[T | Asked, Call]:
+    ) -> R | InputRequired[R]:
         """Send a call and answer its questions with the handlers, for as long as they can.
 
         Args:
             call: What to send first.
             read: Reads a result.
+            conclude: Makes the outcome of the call in its last round, and of what was read.
             mend: Called once when the server says that headers do not mirror the body; the call is repeated then.
 
         Returns:
-            The result, or the question that a handler is missing for, and the call in its last round.
+            The outcome, or the question that a handler is missing for.
 
         Raises:
             CallFailed: There is no result.
@@ -223,7 +236,9 @@ class Caller:
             raise
         finally:
             self.calls -= 1
-        return answer, call
+        if isinstance(answer, Asked):
+            return self._handed(call, answer, partial(self.converse, read=read, conclude=conclude, mend=mend))
+        return conclude(call, answer)
 
     async def _rounds(
         self,
@@ -371,9 +386,9 @@ class Caller:
         if state is not None:
             following.members += b',"requestState":%b' % bytes(state)
         if timeout is not None or deadline is not None or (call.patient and answers):
-            following.patient = False
-            if timeout is None and deadline is None:
-                self._time_by_default(following)
+            following.patient = timeout is None and deadline is None
+            if following.patient:
+                following.deadline, following.bound = self._due(), self._bound
             else:
                 self._time(following, timeout, deadline)
         return following
@@ -384,12 +399,10 @@ class Caller:
             if hearing is not None:
                 await hearing.finish(deadline=call.deadline)
 
-    def asked(self, call: Call, asked: Asked, go_on: Callable[[Call], Awaitable[Outcome[T]]]) -> InputRequired[T]:
+    def _handed(self, call: Call, asked: Asked, go_on: Callable[[Call], Awaitable[Any]]) -> InputRequired[Any]:
         """A question that is handed to the caller."""
 
-        def answered(
-            answers: Mapping[str, Raw], timeout: float | None, deadline: float | None
-        ) -> Awaitable[Outcome[T]]:
+        def answered(answers: Mapping[str, Raw], timeout: float | None, deadline: float | None) -> Awaitable[Any]:
             return go_on(self.again(call, answers, asked.state, timeout, deadline))
 
         return InputRequired(asked.requests, answered)

@@ -162,16 +162,14 @@ class Catalogue:
         return answer.completion
 
     async def _answered(self, call: Call, read: Callable[[Raw], Any]) -> Any:
-        outcome = await self._outcome(call, read)
+        outcome = await self._caller.converse(call, read, _succeeded)
         if isinstance(outcome, Succeeded):
             return outcome.value
         raise needs_input(outcome)
 
-    async def _outcome(self, call: Call, read: Callable[[Raw], Any]) -> Any:
-        answer, call = await self._caller.converse(call, read)
-        if isinstance(answer, Asked):
-            return self._caller.asked(call, answer, lambda again: self._outcome(again, read))
-        return Succeeded(answer, meta=getattr(answer, "meta", None) or {})
+
+def _succeeded(_: Call, answer: Any) -> Succeeded[Any]:
+    return Succeeded(answer, meta=getattr(answer, "meta", None) or {})
 
 
 def _admit(_: Any) -> str | None:

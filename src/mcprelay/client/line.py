@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 _HASTY = ("attach", "offer", "send_nowait", "room", "congested", "handed", "lost")
 """What a channel may have beyond the port (see `mcprelay.stdio.LineChannel`): then no task stands between it and us."""
 
+_NOT_SENT, _MAYBE_SENT, _ANSWERED = Evidence.NOT_SENT, Evidence.MAYBE_SENT, Evidence.ANSWERED
+"""For each call: before Python 3.12 members of an enumeration are looked up slowly."""
+
 _NOISE = 200
 
 _SUSPECTS = 64
@@ -137,7 +140,7 @@ class Line(Link):
             raise self._lost(call, Evidence.NOT_SENT)
         pending = self.owe(call)
         call.future = future = Promise(loop=self.loop)
-        call.evidence = Evidence.NOT_SENT
+        call.evidence = _NOT_SENT
         call.number = 0
         self._put(pending, jsonrpc.request(pending.id, call.method, self.params_of(call, revision)))
         try:
@@ -266,7 +269,7 @@ class Line(Link):
         if not number:
             return False
         if pending is not None:
-            pending.evidence = Evidence.MAYBE_SENT
+            pending.evidence = _MAYBE_SENT
             pending.slot.number = number
         return True
 
@@ -340,7 +343,7 @@ class Line(Link):
     def _take(self, event: Event, data: bytes) -> None:
         if type(event) is Replied:
             call: Call = event.pending.slot
-            call.evidence = Evidence.ANSWERED
+            call.evidence = _ANSWERED
             if call.future is not None and not call.future.done():
                 call.future.keep(event.result, self.loop)
         elif isinstance(event, Refused):

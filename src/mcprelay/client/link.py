@@ -120,17 +120,12 @@ class Link:
         if len(peer.pending) >= self.settings.pending_calls:
             raise failure.too_many(call, "pending_calls", self.settings.pending_calls)
         deadline = call.deadline
-        if deadline is None:
-            pending = peer.expect(call.method)
-        else:
-            if not call.patient and deadline <= self.loop.time():
-                raise failure.expired(call, call.evidence)
-            pending = peer.expect(call.method, deadline=deadline)
-            if self.watch.due is None or deadline < self.watch.due:
-                self.watch.arm(deadline)
-        pending.slot = call
-        call.pending = pending
+        if deadline is not None and not call.patient and deadline <= self.loop.time():
+            raise failure.expired(call, call.evidence)
+        call.pending = pending = peer.expect(call.method, deadline=deadline, slot=call)
         call.request_id = pending.id
+        if deadline is not None and (self.watch.due is None or deadline < self.watch.due):
+            self.watch.arm(deadline)
         return pending
 
     def params_of(self, call: Call, revision: Revision) -> bytes:

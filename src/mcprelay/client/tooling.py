@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import UNSET
 
 from mcprelay.client import failure, output
-from mcprelay.client.answer import Asked, ToolAnswer, tool_answer
+from mcprelay.client.answer import ToolAnswer, tool_answer
 from mcprelay.client.argument import encode, encode_object
 from mcprelay.client.handshake import introduce_by
 from mcprelay.client.misuse import named, told_value
@@ -61,19 +62,12 @@ class Tooling:
             raise ConfigurationError(f"a tool is called by its name or its contract, not by {told_value(tool)}")
         encoded = b"{}" if arguments is None else encode_object(arguments, what="the arguments of", of=tool)
         members = b'"name":%b,"arguments":%b' % (encode(tool), encoded)
-        call = self._caller.call(METHOD, members, name=tool, options=options)
+        call = self._caller.call(METHOD, members, name=tool, arguments=encoded, options=options)
         known = self._toolbox.get(tool)
         if known is not None and known.params:
             call.params = known.params
-        call.arguments = encoded
-        return self._conclude(call, kind)
-
-    async def _conclude(self, call: Call, kind: Any) -> Outcome[Any]:
-        answer, call = await self._caller.converse(call, tool_answer, mend=self._mend)
-        return self._asked(call, answer, kind) if isinstance(answer, Asked) else self._outcome(call, answer, kind)
-
-    def _asked(self, call: Call, asked: Asked, kind: Any) -> Outcome[Any]:
-        return self._caller.asked(call, asked, lambda again: self._conclude(again, kind))
+        conclude = self._outcome if kind is None else partial(self._outcome, kind=kind)
+        return self._caller.converse(call, tool_answer, conclude, mend=self._mend)
 
     async def _mend(self, call: Call) -> None:
         """Headers did not mirror the arguments: learn how they should (Streamable HTTP, "Client Behavior")."""
@@ -81,7 +75,7 @@ class Tooling:
         known = self._toolbox.get(call.name or "")
         call.params = () if known is None else known.params
 
-    def _outcome(self, call: Call, answer: ToolAnswer, kind: Any) -> Outcome[Any]:
+    def _outcome(self, call: Call, answer: ToolAnswer, kind: Any = None) -> Outcome[Any]:
         raw: Any = answer.structured
         structured: Any = UNSET
         if raw is not UNSET:

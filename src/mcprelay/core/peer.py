@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 CANCELLED = "notifications/cancelled"
 CONCURRENT_REQUESTS = 1024
+_ANSWERED = Evidence.ANSWERED  # before Python 3.12 members of an enumeration are looked up slowly
 _REMEMBERED = 1024
 _IDLE_REMINDERS = 64
 
@@ -235,7 +236,7 @@ class Peer:
         pending = None if request_id is UNSET else self.pending.pop(request_id, None)
         if pending is None:
             return self._drop(None if request_id is UNSET else request_id)
-        pending.evidence = Evidence.ANSWERED
+        pending.evidence = _ANSWERED
         if message.error is not UNSET:
             return Refused(pending, message.error)
         return Replied(pending, message.result)  # type: ignore[arg-type]  # a response without error has a result
@@ -274,13 +275,13 @@ class Peer:
         pending = self.expect(method, deadline=deadline)
         return pending, jsonrpc.request(pending.id, method, params)
 
-    def expect(self, method: str, *, deadline: float | None = None) -> Pending:
-        """Allocate an id and record that an answer to it is owed."""
+    def expect(self, method: str, *, deadline: float | None = None, slot: Any = None) -> Pending:
+        """Allocate an id and record that an answer to it is owed. `slot` is the driver's own."""
         request_id = next(self._ids)
         if request_id in self.pending:
             msg = f"the id {request_id!r} is still pending"
             raise LocalFault(msg)
-        pending = self.pending[request_id] = Pending(request_id, method, deadline)
+        pending = self.pending[request_id] = Pending(request_id, method, deadline, slot=slot)
         if deadline is not None:
             self._remind(deadline, pending)
         return pending
