@@ -101,14 +101,14 @@ class Reading:
         message = jsonrpc.parse(data, depth=peer.depth, values=peer.values)
         if not isinstance(message, jsonrpc.Malformed):
             return self._take(message, status)
+        if message.crowded and jsonrpc.is_batch(data):  # nothing tells whether the answer is in it
+            values, sent = self._web.settings.response_values, Evidence.MAYBE_SENT
+            part = "the batch with the answer, or one before it,"
+            raise failure.too_long(self._call, "response_values", values, evidence=sent, part=part)
         if self._revision is not None and self._revision.has(Feature.BATCH) and jsonrpc.is_batch(data):
             batch = jsonrpc.parse_batch(data, depth=peer.depth, values=peer.values)
             if isinstance(batch, list):
                 return self._parts(batch, data, status)
-            if batch.crowded:  # nothing tells whether the answer is in it
-                values, sent = self._web.settings.response_values, Evidence.MAYBE_SENT
-                part = "the batch with the answer, or one before it,"
-                raise failure.too_long(self._call, "response_values", values, evidence=sent, part=part)
         return self._malformed(message, data)
 
     def _parts(self, batch: list[jsonrpc.Message], data: bytes, status: int) -> Raw | Refusal | None:
