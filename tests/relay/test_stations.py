@@ -9,9 +9,10 @@ from mcprelay.errors import RemoteError
 from mcprelay.relay import Relay, SettingWrong, TokenFailed
 from mcprelay.relay.errand import WaitCancelled
 from mcprelay.relay.settings import Secret
+from mcprelay.relay.station import Station
 from mcprelay.relay.stations import resolved
 from mcprelay.testing import FakeClock
-from tests.relay.far import Far, servers
+from tests.relay.far import Far, servers, settle
 
 
 @pytest.fixture
@@ -202,6 +203,81 @@ async def test_a_token_that_comes_when_the_time_of_the_call_is_over_is_too_late(
 
     with pytest.raises(TokenFailed, match="gave none within timeout=5"):
         await resolved(late, server="shop", timeout=5)
+
+
+class Crowd:
+    """A server that answers calls, or lists its tools, once so many wait for it."""
+
+    def __init__(self, waiting):
+        self.waiting = waiting
+        self.let_go = asyncio.Event()
+        self.server = Server("crowd", context=lambda request: None, ttl_ms=60_000)
+
+        @self.server.tool
+        async def hold() -> str:
+            """Hold on."""
+            await self.meet()
+            return "held"
+
+    async def meet(self):
+        self.waiting -= 1
+        if not self.waiting:
+            self.let_go.set()
+        await self.let_go.wait()
+
+
+@pytest.fixture
+async def crowd():
+    made = Crowd(6)
+    async with made.server.serve("http", host="127.0.0.1", port=0) as running:
+        yield made, {"crowd": {"url": running.url, "allow": "*"}}
+
+
+async def test_as_many_are_open_as_are_busy_and_no_more_than_the_setting_says_once_they_are_not(crowd):
+    made, servers = crowd
+    async with Relay(servers=servers, connections=2) as relay:
+        sets = [await relay.with_token(f"user-{number}").tools() for number in range(6)]
+        assert len(relay._stations._open) == 2
+        calls = [asyncio.ensure_future(tools["crowd__hold"]()) for tools in sets]
+        await made.let_go.wait()
+        assert len(relay._stations._open) == 6
+        assert [framed.failed for framed in await asyncio.gather(*calls)] == [False] * 6
+        await relay._stations._closing
+        assert [station.closed for station in relay._stations._open.values()] == [False] * 2
+        assert not (await sets[0]["crowd__hold"]()).failed  # one that was closed is opened again
+        assert len(relay._stations._open) == 2
+
+
+async def test_no_more_stay_open_than_the_setting_says_after_many_have_listed_at_once(crowd):
+    _, servers = crowd
+    async with Relay(servers=servers, connections=1) as relay:
+        await asyncio.gather(*(relay.with_token(f"user-{number}").tools() for number in range(5)))
+        await relay._stations._closing
+        assert len(relay._stations._open) == 1
+
+
+async def test_a_relay_that_closes_waits_for_what_it_closes_already(crowd, monkeypatch):
+    go, waiting, aclose = asyncio.Event(), asyncio.Event(), Station.aclose
+
+    async def slowly(self):
+        waiting.set()
+        await go.wait()
+        await aclose(self)
+
+    made, servers = crowd
+    async with Relay(servers=servers, connections=1) as relay:
+        sets = [await relay.with_token(f"user-{number}").tools() for number in range(6)]
+        calls = [asyncio.ensure_future(tools["crowd__hold"]()) for tools in sets]
+        await made.let_go.wait()  # all of them are busy
+        monkeypatch.setattr(Station, "aclose", slowly)
+        await asyncio.gather(*calls)
+        await waiting.wait()
+        closing = asyncio.ensure_future(relay.aclose())
+        await settle()
+        assert not closing.done()
+        go.set()
+        await closing
+        assert relay._stations._closing.done()
 
 
 @pytest.mark.parametrize("wrong", ["\ud800", "a b", "ä", "a\r\nX: b"])

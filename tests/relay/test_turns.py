@@ -10,12 +10,15 @@ from tests.relay.far import settle
 
 async def test_turns_that_are_free_are_taken_at_once_and_no_more_than_there_are():
     turns = Turns(2)
+    assert not turns.taken
     assert [turns.take() for _ in range(3)] == [True, True, False]
-    assert turns.all_taken
     turns.give()
-    assert not turns.all_taken
+    assert turns.taken
     await turns.wait()
-    assert turns.all_taken
+    assert not turns.take()
+    turns.give()
+    turns.give()
+    assert not turns.taken
 
 
 async def test_who_waits_longest_is_next_and_nobody_overtakes():
@@ -53,7 +56,7 @@ async def test_who_goes_while_waiting_takes_no_turn_along(given_first):
     if not given_first:
         turns.give()
     await stays
-    assert turns.all_taken
+    assert not turns.take()
     turns.give()
     assert turns.take()
 

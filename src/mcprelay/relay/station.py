@@ -53,6 +53,7 @@ class Station:
         shelves: Where lists are kept.
         askers: Who answers the server's questions, if anybody.
         listening: Whether changes of the list are listened for between calls.
+        rested: Told whenever somebody who asked for something has got it, or has gone.
         source: The function that gave the token, if one did.
 
     Attributes:
@@ -70,6 +71,7 @@ class Station:
         shelves: Shelves,
         askers: Askers,
         listening: Literal["on", "off"],
+        rested: Callable[[], None],
         source: TokenSource | None = None,
     ) -> None:
         self.settings = settings
@@ -79,6 +81,7 @@ class Station:
         self.closed = False
         self.heard: Counter[str] = Counter()
         self._shelves = shelves
+        self._rested = rested
         self._notices = Notices(self._changed)
         self.askers = askers.apart()
         self.redaction = Redaction(secrets_of(settings, token))
@@ -109,7 +112,7 @@ class Station:
     @property
     def busy(self) -> bool:
         """Whether something waits for the server."""
-        return self._listing.locked() or self._turns.all_taken or self._client.busy
+        return self._listing.locked() or self._turns.taken or self._client.busy
 
     @property
     def said(self) -> Counter[str]:
@@ -167,12 +170,19 @@ class Station:
         kept = self._shelved(place)
         if kept is not None:
             return self._remembered(kept, place)
-        async with self._listing:
-            place = self._place
-            kept = self._shelved(place)
-            if kept is None and self._answers > before and self._last_place == place:
-                kept = self._last  # somebody else has just asked: one answer is for all who wait at the same moment
-            return kept if kept is not None else await self._ask()
+        try:
+            async with self._listing:
+                return await self._asked(before)
+        finally:
+            self._rested()
+
+    async def _asked(self, before: int) -> Listed:
+        """The list, for whom so many answers were there when they began to wait for their turn."""
+        place = self._place
+        kept = self._shelved(place)
+        if kept is None and self._answers > before and self._last_place == place:
+            kept = self._last  # somebody else has just asked: one answer is for all who wait at the same moment
+        return kept if kept is not None else await self._ask()
 
     def _shelved(self, place: str) -> Listed | None:
         """The list that is kept, unless a change was heard of since: another process may have kept it before that."""
@@ -283,6 +293,7 @@ class Station:
             raise
         finally:
             self._turns.give()
+            self._rested()
 
     async def ask(self, question: Callable[[Client, float], Any], *, spent: float = 0.0) -> Any:
         """Any other question to the server, with the same bounds."""
@@ -297,6 +308,7 @@ class Station:
             raise
         finally:
             self._turns.give()
+            self._rested()
 
     async def _turn(self, deadline: float) -> None:
         """Wait for a turn."""

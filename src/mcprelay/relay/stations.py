@@ -103,13 +103,15 @@ class Stations:
     Args:
         shelves: Where lists are kept.
         askers: Who answers the servers' questions.
-        connections: How many stations are kept open; one that is idle is closed for another principal.
+        connections: How many stations are kept open of which nothing is wanted just now. There may be more only while
+            more are busy.
     """
 
     def __init__(self, shelves: Shelves, *, askers: Askers, connections: int) -> None:
         self.shelves = shelves
         self._askers = askers
         self._most = connections
+        self._closing: asyncio.Task[None] | None = None
         self._open: dict[tuple[str, str, float, Limits], Station] = {}
         self.closed = False
 
@@ -130,7 +132,7 @@ class Stations:
         station = self._open.pop(place, None)
         if station is None:
             source = given if callable(given) else None
-            await self._make_room()
+            await self._close_idle(self._most - 1)
             if source is not None:
                 await self._retire(settings.name, source)
             own = token is None and source is None
@@ -142,6 +144,7 @@ class Stations:
                 shelves=self.shelves,
                 askers=self._askers,
                 listening="on" if own else "off",
+                rested=self._rested,
                 source=source,
             )
         station.used_at = self.shelves.clock()
@@ -168,14 +171,24 @@ class Stations:
     async def aclose(self) -> None:
         """Let go of all servers."""
         self.closed = True
+        if self._closing is not None and not self._closing.done():
+            await asyncio.wait([self._closing])
         stations, self._open = list(self._open.values()), {}
         for station in stations:
             await station.aclose()
         self.shelves.close()
 
-    async def _make_room(self) -> None:
-        idle = [place for place, station in self._open.items() if not station.busy]
-        for place in idle[: max(0, len(self._open) - self._most + 1)]:
+    def _rested(self) -> None:
+        """See that no more stay open than may, now that one of those that were busy may be idle."""
+        if len(self._open) > self._most and (self._closing is None or self._closing.done()):
+            self._closing = asyncio.ensure_future(self._close_idle(self._most))
+
+    async def _close_idle(self, most: int) -> None:
+        """Close idle stations while more than so many are open, those first that were asked for longest ago."""
+        while len(self._open) > most:
+            place = next((place for place, station in self._open.items() if not station.busy), None)
+            if place is None:
+                return
             await self._open.pop(place).aclose()
 
     async def _retire(self, server: str, source: TokenSource) -> None:

@@ -17,13 +17,13 @@ class Turns:
     """
 
     def __init__(self, most: int) -> None:
-        self._free = most
+        self._most = self._free = most
         self._waiting: deque[asyncio.Future[None]] = deque()
 
     @property
-    def all_taken(self) -> bool:
-        """Whether the next one has to wait."""
-        return self._free == 0
+    def taken(self) -> bool:
+        """Whether anybody has a turn."""
+        return self._free < self._most
 
     def take(self) -> bool:
         """Take a turn, if one is free: then nobody waits for one."""
