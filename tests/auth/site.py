@@ -156,7 +156,7 @@ async def site(*, tls=None):
         yield made
     finally:
         server.close()
-        if sys.version_info >= (3, 12):
+        if sys.version_info >= (3, 13):
             server.close_clients()
         left = list(made.serving)
         for task in left:

@@ -96,7 +96,7 @@ def test_resources_prompts_and_completion():
         (["call", SERVED, "add", "a=x"], 2, "a is a whole number, and not 'x'"),
         (["call", SERVED, "ad", "a=1"], 2, "the server has no tool 'ad'; did you mean add?"),
         (["call", SERVED, "add", "--arguments", "[1]"], 2, "--arguments must be a JSON object"),
-        (["nonsense"], 2, 'Unknown command "nonsense"'),
+        (["nonsense"], 2, "there is no command 'nonsense'; there are serve, tools"),
         (["tools"], 2, "TARGET"),
         (["tools", SERVED, "--nonsense"], 2, "--nonsense"),
         (["serve", "no/such/file.py"], 2, "there is no file"),
@@ -104,8 +104,11 @@ def test_resources_prompts_and_completion():
         (["serve", SERVED, "--http", "0.0.0.0:0"], 2, "reachable from other machines"),
         (["tools", "http://127.0.0.1:1/mcp"], 3, "127.0.0.1"),
         (["tools", "--", "no-such-program-x"], 3, "no such program on PATH"),
-        (["call", SERVED, "slow", "--timeout", "4"], 4, "slow"),
-        (["call", SERVED, "book"], 5, "the server asks, and no handler answers: Which seat?"),
+        (["call", SERVED, "slow", "--timeout", "4"], 4, "within 4 seconds (--timeout, or timeout in mcprelay.toml)"),
+        (["tools", "--", "no-such-program-x", "--json"], 3, "no such program on PATH"),
+        (["tolos", SERVED], 2, "there is no command 'tolos'; did you mean tools?"),
+        (["serve", f"{SERVED}:nothing"], 2, f"there is no 'nothing' in 'served'; there is {SERVED}:server"),
+        (["call", SERVED, "book"], 5, "nobody is at a terminal to answer: Which seat?"),
     ],
 )
 def test_a_failure_is_one_sentence_and_an_exit_code(words, code, sentence):

@@ -74,3 +74,9 @@ def test_no_name_begins_a_line_of_its_own(capsys):
     said = capsys.readouterr()
     assert len(said.out.splitlines()) == 6
     assert [line for line in said.err.splitlines() if line.startswith("add")] == []
+
+
+@pytest.mark.parametrize(("total", "said"), [(None, "there are more; type"), (120, "there are more, 120 in all; type")])
+def test_a_completion_that_goes_on_is_told(capsys, total, said):
+    show.completion(Completion(values=("a",), total=total, has_more=True))
+    assert capsys.readouterr().err.startswith(said)

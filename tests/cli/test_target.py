@@ -58,6 +58,27 @@ def test_what_means_nothing_is_told(monkeypatch, tmp_path, target, options, sent
     assert sentence in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("target", "options", "sentence"),
+    [
+        ("https://example.com", Options(env=("A=b",)), "--env is for a server that is a command"),
+        (marked(["server"]), Options(header=("A: b",)), "--header is for a server with a URL"),
+        (marked(["server"]), Options(token="t"), "--token is for a server with a URL"),
+        ("package.module:server", Options(token="t"), "--token is for a server with a URL"),
+        (marked(["server"]), Options(timeout=0.0), "--timeout 0: it is more than 0 seconds"),
+        ("https://example.com", Options(timeout=float("nan")), "--timeout nan"),
+    ],
+)
+def test_an_option_that_would_do_nothing_is_told(target, options, sentence):
+    with pytest.raises(ConfigurationError, match=sentence):
+        open_client(target, options)
+
+
+def test_a_token_of_the_environment_is_for_whoever_takes_one(monkeypatch):
+    monkeypatch.setenv("MCPRELAY_TOKEN", "t")
+    open_client(marked(["server"]), Options(token="t"))
+
+
 def test_the_time_that_a_call_may_take_is_the_limit_of_connecting_too(monkeypatch):
     given = {}
     monkeypatch.setattr("mcprelay.client.Client", lambda _target, **options: given.update(options))

@@ -1,7 +1,7 @@
 """The `mcprelay` command.
 
 This module secures the standard streams of a server before anything else is imported: whatever an import prints must
-not reach the client. What the commands do is in `command`; nothing of the product imports this package.
+not reach the client. The commands are in `app`; nothing of the product imports this package.
 """
 
 from __future__ import annotations

@@ -134,10 +134,14 @@ def meant(target: str) -> tuple[str, ServerSettings]:
     if is_url(target):
         return target, ServerSettings(name=target, transport="http", url=target)
     if not Path(config.FILE).exists():
-        raise ConfigurationError(f"{target!r} is no URL, and there is no {config.FILE} here that could name it")
+        raise ConfigurationError(
+            f"{target!r} is no URL (http:// or https://), and there is no {config.FILE} here that could name it"
+        )
     server = config.load().server(target)
     if server.url is None:
-        raise ConfigurationError(f"the server {target!r} is a command; there is nowhere to log in")
+        raise ConfigurationError(
+            f"the server {target!r} is a command, so there is nowhere to log in; env in its table gives it credentials"
+        )
     return server.url, server
 
 

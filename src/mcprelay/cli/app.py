@@ -6,13 +6,14 @@ import asyncio
 import inspect
 from typing import Annotated, Any
 
-from cyclopts import App, CycloptsError, Parameter, UnusedCliTokensError
+from cyclopts import App, CycloptsError, Parameter, UnknownCommandError, UnusedCliTokensError
 
 from mcprelay import __version__
 from mcprelay.cli.exit import Exit, ended
 from mcprelay.cli.option import Options
 from mcprelay.cli.target import forgotten, marked
 from mcprelay.errors import ConfigurationError
+from mcprelay.wire.spelling import closest
 
 _PLAIN = Options()
 _Flag = Annotated[bool, Parameter(negative="", show_default=False)]
@@ -35,7 +36,8 @@ app = App(name="mcprelay", help=HELP, help_epilogue=CODES, version=__version__, 
 
 def run(words: list[str]) -> Exit:
     """Run a command line, and say how it ended."""
-    return ended(lambda: _run(words), as_json="--json" in words, login_helps=words[:1] != ["login"])
+    own = words[: words.index("--")] if "--" in words else words
+    return ended(lambda: _run(words), as_json="--json" in own, login_helps=words[:1] != ["login"])
 
 
 def _run(words: list[str]) -> Any:
@@ -50,6 +52,10 @@ def _run(words: list[str]) -> Any:
 
 
 def _said(error: CycloptsError) -> str:
+    if isinstance(error, UnknownCommandError) and error.unused_tokens:
+        name, names = error.unused_tokens[0], [each for each in app if not each.startswith("-")]
+        close = closest(name, names)
+        return f"there is no command {name!r}; {f'did you mean {close}?' if close else 'there are ' + ', '.join(names)}"
     if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
         return f"there is no place for {', '.join(map(repr, error.unused_tokens))}"
     return " ".join(str(error).split()).removesuffix(".")
@@ -216,7 +222,7 @@ async def lock(
     from mcprelay.cli import locking
 
     if check and yes:
-        raise ConfigurationError("--check and --yes: one compares, the other records")
+        raise ConfigurationError("--check compares and --yes records: give one of them")
     return await locking.lock(names, options, how="check" if check else "yes" if yes else "ask")
 
 
@@ -240,8 +246,8 @@ async def login(
     client_id: Annotated[str | None, Parameter(show_default=False)] = None,
     client_secret: Annotated[str | None, Parameter(env_var="MCPRELAY_CLIENT_SECRET", show_default=False)] = None,
     port: Annotated[int, Parameter(show_default=False)] = 0,
-    paste: Annotated[bool, Parameter(negative="", show_default=False)] = False,
-    allow_host: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = (),
+    paste: _Flag = False,
+    allow_host: _Many = (),
 ) -> None:
     """Log in at a server that asks for authorization, and keep the token.
 

@@ -143,17 +143,18 @@ async def listen(target: str, updates: Sequence[str], options: Options) -> Exit:
         client.listen(tools=True, prompts=True, resources=True, updates=updates) as events,
     ):
         show.say("listening (Ctrl-C ends it)")
-        _unpromised(events)
+        _unpromised(events, updates)
         async for event in events:
             _event(event, json=options.json)
     show.say("the server ended it")
     return Exit.DONE
 
 
-def _unpromised(events: Listening) -> None:
-    """A list of which nothing comes may be one of which the server never tells."""
+def _unpromised(events: Listening, updates: Sequence[str]) -> None:
+    """What nothing comes of may be what the server never tells of."""
     lists = {"tools": "tools_list_changed", "prompts": "prompts_list_changed", "resources": "resources_list_changed"}
     without = [name for name, member in lists.items() if not getattr(events.honored, member)]
+    without += [uri for uri in updates if uri not in events.honored.resource_subscriptions]
     if without:
         show.say(f"the server does not promise to tell of changes in {', '.join(without)}")
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from mcprelay.cli.wording import reworded
 from mcprelay.errors import (
     AuthorizationRequired,
     CallFailed,
@@ -99,12 +100,13 @@ def explain(error: Exception, *, login_helps: bool = True) -> Failure:
         error: What the command ended with.
         login_helps: Whether logging in is worth a try: not when that is what failed.
     """
-    facts: dict[str, Any] = {"kind": type(error).__name__, "message": str(error)}
+    said = str(error) if isinstance(error, ToolError) else reworded(str(error))
+    facts: dict[str, Any] = {"kind": type(error).__name__, "message": said}
     if isinstance(error, CallFailed):
         facts["evidence"] = str(error.evidence)
         known = {name: getattr(error, name, None) for name in ("status", "code", "exit_code")}
         facts |= {name: value for name, value in known.items() if value is not None}
-    return Failure(_code(error), _sentence(error, login_helps=login_helps), facts)
+    return Failure(_code(error), _sentence(error, said, login_helps=login_helps), facts)
 
 
 def _code(error: Exception) -> Exit:
@@ -120,24 +122,24 @@ def _code(error: Exception) -> Exit:
     return Exit.USAGE if isinstance(error, OSError) else Exit.REFUSED
 
 
-def _sentence(error: Exception, *, login_helps: bool) -> str:
+def _sentence(error: Exception, said: str, *, login_helps: bool) -> str:
     if isinstance(error, ToolError):
-        return f"the tool said no: {error}"
+        return f"the tool said no: {said}"
     if isinstance(error, LimitExceeded) and isinstance(error, CallFailed):
         from mcprelay.relay.budget import NAMES
 
         known = NAMES.get(error.limit)
-        return str(error) if known is None else f"{error} For a server in mcprelay.toml it is limits.{known}."
-    if login_helps and isinstance(error, AuthorizationRequired) and "mcprelay login" not in str(error):
-        said = str(error).removesuffix(".")
-        return f"{said}. `mcprelay login TARGET` gets a token; --token, or token in mcprelay.toml, gives one"
+        return said if known is None else f"{said} For a server in mcprelay.toml it is limits.{known}."
+    if login_helps and isinstance(error, AuthorizationRequired) and "mcprelay login" not in said:
+        told = said.removesuffix(".")
+        return f"{told}. `mcprelay login TARGET` gets a token; --token, or token in mcprelay.toml, gives one"
     if isinstance(error, CallFailed) and error.stderr.strip():
         last = error.stderr.rstrip().splitlines()[-_LAST_LINES:]
-        return "\n    ".join([f"{error}. The server's last words:", *last])
+        return "\n    ".join([f"{said}. The server's last words:", *last])
     if isinstance(error, CallFailed) and _is_untrusted(error):
-        return f"{error}. ca_file of a server in mcprelay.toml names the authorities to trust instead of the system's"
+        return f"{said}. ca_file of a server in mcprelay.toml names the authorities to trust instead of the system's"
     if isinstance(error, MCPRelayError):
-        return str(error)
+        return said
     return f"{type(error).__name__}: {error}"
 
 

@@ -10,6 +10,7 @@ import asyncio
 import json
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -63,7 +64,7 @@ async def lock(names: Sequence[str], options: Options, *, how: str) -> Exit:
     before = load(path)
     chosen = [settings.server(name) for name in names or settings.servers]
     if not chosen:
-        raise ConfigurationError(f"{settings.source}: there is no server in it yet")
+        raise ConfigurationError(f"{settings.source}: there is no server in it yet; give each a table [servers.NAME]")
     if how == "ask" and not (sys.stdin is not None and sys.stdin.isatty()):
         raise ConfigurationError("nobody is there to ask; --check compares, and --yes records without asking")
     if how == "ask" and options.json:
@@ -146,7 +147,7 @@ class _Offer(Struct, frozen=True, kw_only=True):
 
 async def _offered(server: ServerSettings, options: Options) -> _Offer:
     # As a relay reads it, so that what is reviewed is what is offered: but a person sees what is too long for a model.
-    async with briefly(open_client(server.name, options), definition_bytes=sys.maxsize) as client:
+    async with briefly(open_client(server.name, _fitting(options, server)), definition_bytes=sys.maxsize) as client:
         found = await _listed(client, server.name)
         revision = client.server.revision
     definitions: list[Definition] = []
@@ -188,6 +189,11 @@ async def _offered(server: ServerSettings, options: Options) -> _Offer:
         say(f"{server.name}: {legible(name)}: {NOT_PINNED}")
         whole = False
     return _Offer(definitions=definitions, revision=revision, whole=whole, warnings=warnings, remarks=remarks)
+
+
+def _fitting(options: Options, server: ServerSettings) -> Options:
+    """Options that were given for all servers, as far as they are for one of this kind."""
+    return replace(options, env=()) if server.url is not None else replace(options, header=(), token=None)
 
 
 async def _listed(client: Client, name: str) -> Listing[Tool]:
@@ -315,5 +321,5 @@ def init(path: Path) -> None:
         with path.open("x", encoding="utf-8") as file:
             file.write(TEMPLATE)
     except FileExistsError:
-        raise ConfigurationError(f"{path} is there already; it is not touched") from None
+        raise ConfigurationError(f"{path} is there already and is not touched; edit it, or move it away") from None
     say(f"{path} is written; it says how to go on")

@@ -44,7 +44,8 @@ async def _alone(path: Path) -> AsyncGenerator[None]:
     with _folder(path) as folder:
         while not folder.taken():
             if loop.time() >= end:
-                raise ConfigurationError(f"{path}: another process has kept its folder locked for {PATIENCE:g} seconds")
+                kept = f"{path}: another process has kept its folder locked for {PATIENCE:g} seconds"
+                raise ConfigurationError(f"{kept}; end it, and record again")
             await asyncio.sleep(LOCK_PAUSE)
         yield
 

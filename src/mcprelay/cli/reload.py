@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mcprelay.cli.exit import Exit
+from mcprelay.cli.show import say
 from mcprelay.cli.succession import Succession
 from mcprelay.cli.switchboard import Switchboard
 from mcprelay.errors import ConfigurationError
@@ -29,11 +30,6 @@ UNBOUNDED = 2**40
 
 DEBOUNCE_MILLISECONDS = 200
 """Files that change within this time are one change."""
-
-
-def say(text: str) -> None:
-    """Tell the person who edits."""
-    print(text, file=sys.stderr, flush=True)
 
 
 def watched(source: str) -> Path:

@@ -10,7 +10,7 @@ from mcprelay.cli.source import find_server
 from mcprelay.errors import ConfigurationError
 
 EXIT_SECONDS = 1.0
-"""How long a server over stdio may take to exit when it is done, whatever threads its handlers left behind."""
+"""How long a process that served may take to exit when it is done, whatever threads its handlers left behind."""
 
 
 def serve_stdio(source: str) -> Exit:

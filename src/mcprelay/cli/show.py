@@ -228,7 +228,7 @@ def completion(answer: Completion) -> None:
     for value in answer.values:
         print(one_line(value))
     if answer.has_more:
-        say(f"{answer.total or 'there are'} more; type more of it to see them")
+        say(f"there are more{f', {answer.total} in all' if answer.total else ''}; type more of it to see them")
 
 
 # ------------------------------------------------------------------------------------------------------------- besides

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from mcprelay.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from types import ModuleType
 
     from mcprelay.server import Server
@@ -105,7 +106,11 @@ def _named(module: ModuleType, name: str, source: str) -> Server:
     found: Any = module
     for part in name.split("."):
         if not hasattr(found, part):
-            raise ConfigurationError(f"{source}: there is no {part!r} in {getattr(found, '__name__', found)!r}")
+            there = _servers(module)
+            instead = f"; there is {_listed(there, source.rpartition(':')[0])}" if there else ""
+            raise ConfigurationError(
+                f"{source}: there is no {part!r} in {getattr(found, '__name__', found)!r}{instead}"
+            )
         found = getattr(found, part)
     from mcprelay.server import Server
 
@@ -127,15 +132,24 @@ def _made(factory: Any, source: str) -> Any:
 
 
 def _only(module: ModuleType, place: str) -> Server:
+    found = _servers(module)
+    if not found:
+        raise ConfigurationError(f"{place} has no Server in it. It needs a line such as: server = Server('name')")
+    if len(found) > 1:
+        raise ConfigurationError(f"{place} has several servers; say which one: {_listed(found, place)}")
+    return next(iter(found.values()))
+
+
+def _servers(module: ModuleType) -> dict[str, Server]:
+    """The servers in a module, each by the first of its names."""
     from mcprelay.server import Server
 
-    servers: dict[int, tuple[str, Server]] = {}
+    found: dict[int, tuple[str, Server]] = {}
     for name, value in vars(module).items():
         if isinstance(value, Server):
-            servers.setdefault(id(value), (name, value))
-    if not servers:
-        raise ConfigurationError(f"{place} has no Server in it. It needs a line such as: server = Server('name')")
-    if len(servers) > 1:
-        names = ", ".join(f"{place}:{name}" for name, _ in servers.values())
-        raise ConfigurationError(f"{place} has several servers; say which one: {names}")
-    return next(iter(servers.values()))[1]
+            found.setdefault(id(value), (name, value))
+    return dict(found.values())
+
+
+def _listed(names: Iterable[str], place: str) -> str:
+    return ", ".join(f"{place}:{name}" for name in names)

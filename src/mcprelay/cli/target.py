@@ -85,13 +85,26 @@ def open_client(target: str, options: Options, **handlers: Any) -> Client:
     """
     from mcprelay.client import Client
 
+    if options.timeout is not None and not options.timeout > 0:
+        raise ConfigurationError(f"--timeout {options.timeout:g}: it is more than 0 seconds")
     what, extra = _meaning(target, options)
+    _check_fit(options, command=not isinstance(what, str))
     if isinstance(what, str):
         extra["auth"] = advised(extra["auth"], target=target, url=what, headers=extra["headers"] or ())
     given: dict[str, Any] = {"revision": options.revision, **extra, **handlers}
     if options.timeout is not None:
         given["request_timeout"] = given["connect_timeout"] = options.timeout
     return Client(what, **given)
+
+
+def _check_fit(options: Options, *, command: bool) -> None:
+    """No option is without an effect, unless it stands in the environment for all servers."""
+    if not command and options.env:
+        raise ConfigurationError("--env is for a server that is a command: one with a URL has --header and --token")
+    token = options.token is not None and options.token != os.environ.get("MCPRELAY_TOKEN")
+    if command and (options.header or token):
+        name = "--header" if options.header else "--token"
+        raise ConfigurationError(f"{name} is for a server with a URL: one that is a command has --env")
 
 
 def _meaning(target: str, options: Options) -> tuple[str | list[str], dict[str, Any]]:

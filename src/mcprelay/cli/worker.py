@@ -14,12 +14,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from mcprelay.cli.exit import Exit, ended
+from mcprelay.cli.serve import EXIT_SECONDS
 
 if TYPE_CHECKING:
     from mcprelay.server import Server
-
-EXIT_SECONDS = 1.0
-"""How long the process may take to exit when it is done, whatever threads its handlers left behind."""
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True):

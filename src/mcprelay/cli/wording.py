@@ -1,0 +1,36 @@
+"""What an error tells a program to do, in the words of the command line.
+
+The errors of the package advise arguments of Python. Whoever runs a command has options and `mcprelay.toml` instead.
+"""
+
+from __future__ import annotations
+
+import re
+
+_HERE = tuple(
+    (re.compile(pattern), words)
+    for pattern, words in (
+        (r"allow it with allowed_hosts=\['([^']*)'\]", r"allow it: mcprelay login --allow-host \1"),
+        (r"Use https, or allow it with insecure_hosts=\[[^]]*\]", "Use https"),
+        (r"\. Allow it with insecure_hosts=\[[^]]*\]", ". Only https will do"),
+        (r"allow_plaintext=True where", "allow_plaintext = true for the server in mcprelay.toml, where"),
+        (r"say allow_unauthenticated=True", "say --allow-unauthenticated"),
+        (r"\(auth=\.\.\., headers=\.\.\.\)", "(--token, --header)"),
+        (r"give them as auth=", "give them with --token or --header"),
+        (r"put them into proxy=", "put them into the address of proxy in mcprelay.toml"),
+        (r"client\.server says what it offers", "`mcprelay tools`, `resources` and `prompts` list what it offers"),
+        (r"give the client on_elicit=", "run it at a terminal"),
+        (r"the server asks, and no handler answers", "the server asks, and nobody is at a terminal to answer"),
+        (
+            r"within (?:connect|request)_timeout=(\S+) seconds",
+            r"within \1 seconds (--timeout, or timeout in mcprelay.toml)",
+        ),
+    )
+)
+
+
+def reworded(text: str) -> str:
+    """A sentence of the package as whoever runs a command can act on it."""
+    for pattern, words in _HERE:
+        text = pattern.sub(words, text)
+    return text

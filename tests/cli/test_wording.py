@@ -1,0 +1,82 @@
+"""Errors that advise arguments of Python say on the command line what is to be done there."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from mcprelay import Client, RemoteError, Server
+from mcprelay.auth.address import parse
+from mcprelay.auth.courier import Courier
+from mcprelay.auth.failure import StepFailed
+from mcprelay.cli import account
+from mcprelay.cli.exit import explain
+from mcprelay.cli.option import Options
+from mcprelay.cli.target import open_client
+from mcprelay.cli.wording import reworded
+from mcprelay.client.failure import ADVICE_FOR, expired
+from mcprelay.errors import ConfigurationError, Evidence, ToolError
+from mcprelay.server.listening import HttpOptions
+from tests.auth.world import World, public
+
+PYTHON = ("=[", "=True", "auth=)", "=...", "client.", "timeout=")
+
+
+def said(error):
+    failure = explain(error, login_helps=False)
+    assert failure.facts["message"] in failure.sentence
+    assert not any(each in failure.sentence for each in PYTHON)
+    return failure.sentence
+
+
+async def test_where_credentials_may_not_go_no_argument_of_python_is_advised():
+    with pytest.raises(ConfigurationError) as refused:
+        await account.login("http://far.example/mcp")
+    assert said(refused.value).endswith(". Use https")
+    with pytest.raises(ConfigurationError) as refused:
+        open_client("http://far.example/mcp", Options(token="t"))
+    assert "or allow_plaintext = true for the server in mcprelay.toml, where nobody" in said(refused.value)
+    with pytest.raises(ConfigurationError) as refused:
+        open_client("https://me:pw@far.example/mcp", Options())
+    assert said(refused.value).endswith("give them with --token or --header")
+
+
+async def test_what_a_server_may_not_name_is_allowed_by_an_option_of_login():
+    courier = Courier(World(), parse("https://mcp.example.com/mcp"), resolver=public)
+    with pytest.raises(StepFailed) as refused:
+        await courier.get("https://10.1.2.3/x", step="a step")
+    assert said(refused.value).endswith("If it is right, allow it: mcprelay login --allow-host 10.1.2.3")
+    with pytest.raises(StepFailed) as refused:
+        await courier.get("http://as.example.com/x", step="a step")
+    assert said(refused.value).endswith("Only https will do")
+
+
+def test_a_server_that_everybody_could_reach_is_allowed_by_an_option():
+    with pytest.raises(ConfigurationError) as refused:
+        HttpOptions(host="192.0.2.1", port=0).check(protected=False)
+    assert explain(refused.value).sentence.endswith("or say --allow-unauthenticated.")
+
+
+async def test_what_a_server_does_not_offer_is_told_with_the_commands_that_list_what_it_does():
+    async with Client(Server("bare")) as client:
+        with pytest.raises(RemoteError) as refused:
+            await client.read_resource("a:b")
+    assert said(refused.value).endswith("`mcprelay tools`, `resources` and `prompts` list what it offers")
+
+
+def test_a_time_that_is_over_is_told_with_the_option_that_gives_more():
+    call = SimpleNamespace(
+        method="tools/call", name="slow", deadline=3.0, limit=None, bound=("request_timeout", 2.5), strays=0,
+        request_id=1, correlation_id="c",
+    )  # fmt: skip
+    sentence = said(expired(call, Evidence.MAYBE_SENT))
+    assert "no answer came within 2.5 seconds (--timeout, or timeout in mcprelay.toml)" in sentence
+
+
+@pytest.mark.parametrize(("status", "words"), [(403, "(--token, --header)"), (407, "of proxy in mcprelay.toml")])
+def test_credentials_are_given_by_options_and_settings(status, words):
+    assert reworded(ADVICE_FOR[status]).endswith(words)
+
+
+def test_what_a_tool_says_is_not_changed():
+    words = "client.server says what it offers"
+    assert explain(ToolError(words)).sentence == f"the tool said no: {words}"
