@@ -51,3 +51,52 @@ async def test_a_page_is_opened_only_with_consent_and_its_host_is_shown(
     assert result.action == action
     assert opened == ([url] if action == "accept" else [])
     assert "on the host evil.example" in capsys.readouterr().err
+
+
+async def test_where_no_browser_opens_the_page_is_for_another(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    says(monkeypatch, "y")
+    monkeypatch.setattr(webbrowser, "open", lambda _: False)
+    result = await asking.ask(Elicitation(message="Look", mode="url", url="https://a.example/x"))
+    assert result.action == "accept"
+    assert "open the address in one elsewhere" in capsys.readouterr().err
+
+
+TITLED = [{"const": "s", "title": "small"}, {"const": "l", "title": "large"}]
+FORM = {
+    "type": "object",
+    "properties": {
+        "size": {"type": "string", "oneOf": TITLED},
+        "old": {"type": "string", "enum": ["a", "b"], "enumNames": ["Ah", "Be"]},
+        "extras": {"type": "array", "items": {"type": "string", "anyOf": TITLED}},
+        "tags": {"type": "array", "items": {"type": "string", "enum": ["x", "y"]}, "maxItems": 1},
+        "count": {"type": "integer", "minimum": 3},
+        "odd": {"type": "string", "oneOf": 5, "enumNames": "no"},
+    },
+    "required": ["size", "old", "extras", "tags", "count", "odd"],
+}
+
+
+async def test_a_form_shows_what_may_be_chosen_and_asks_again_until_each_answer_fits(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    lines = iter(["medium", "l", "a", "s, l", "x,y", '["x"]', "2", "3", "free"])
+
+    async def typed(_: str) -> str:
+        return next(lines)
+
+    monkeypatch.setattr(asking, "typed", typed)
+    result = await asking.ask(Elicitation(message="Order", requested_schema=FORM))
+    assert result.content == {"size": "l", "old": "a", "extras": ["s", "l"], "tags": ["x"], "count": 3, "odd": "free"}
+    said = capsys.readouterr().err
+    for each in (
+        "size (one of s (small), l (large))",
+        "must be one of 's', 'l', not 'medium'",
+        "old (one of a (Ah), b (Be))",
+        "extras (any of s (small), l (large), with commas between them)",
+        "tags (any of x, y, with commas between them)",
+        "'tags' must be at most 1 items long, not",
+        "'count' must be at least 3, not 2",
+    ):
+        assert each in said

@@ -7,15 +7,21 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
+
+from msgspec.structs import replace
 
 from mcprelay.cli.argument import words_to_arguments
 from mcprelay.cli.show import say
 from mcprelay.cli.terminal import typed
+from mcprelay.client.elicitation import choices
 from mcprelay.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from mcprelay.client.elicitation import Elicitation
     from mcprelay.types import ElicitResult
 
@@ -51,21 +57,49 @@ async def _fill_in(question: Elicitation) -> ElicitResult:
 
 async def _asked(name: str, field: dict[str, Any], question: Elicitation, *, optional: bool) -> dict[str, Any]:
     """One field. An empty line takes the default, or leaves out what may be left out."""
-    options = field.get("enum")
-    hints = [
-        str(field.get("description") or field.get("title") or ""),
-        "one of " + ", ".join(map(str, options)) if isinstance(options, list) else str(field.get("type", "")),
-        f"default {field['default']}" if "default" in field else "may be left empty" if optional else "",
-    ]
-    say(f"  {name} ({'; '.join(filter(None, hints))})")
+    say(f"  {name} ({'; '.join(filter(None, _hints(field, optional=optional)))})")
+    alone = replace(question, requested_schema={"properties": {name: field}})
     while True:
         line = await typed("  > ")
         if not line and (optional or "default" in field):
             return {}
         try:
-            return words_to_arguments([f"{name}={line}"], question.schema)
-        except ConfigurationError as error:
+            content = words_to_arguments([f"{name}={word}" for word in _words(line, field)], question.schema)
+            alone.accept(content)
+        except (ConfigurationError, ValueError) as error:
             say(f"  {error}")
+        else:
+            return content
+
+
+def _hints(field: dict[str, Any], *, optional: bool) -> Iterator[str]:
+    """What a person has to know to fill in a field."""
+    yield str(field.get("description") or field.get("title") or "")
+    named = ", ".join(_named(field))
+    if field.get("type") == "array":
+        yield f"any of {named}, with commas between them" if named else "with commas between them"
+    else:
+        yield f"one of {named}" if named else str(field.get("type", ""))
+    yield f"default {field['default']}" if "default" in field else "may be left empty" if optional else ""
+
+
+def _named(field: dict[str, Any]) -> list[str]:
+    """What may be chosen, each with its title where it has another."""
+    items = field.get("items")
+    holder = items if isinstance(items, dict) else field
+    titled, names = holder.get("oneOf") or holder.get("anyOf"), holder.get("enumNames")
+    if isinstance(titled, list):
+        names = [each.get("title") for each in titled if isinstance(each, dict)]
+    titles = chain(names if isinstance(names, list) else (), repeat(None))
+    values = choices(field) or ()
+    return [f"{value} ({title})" if title else str(value) for value, title in zip(values, titles, strict=False)]
+
+
+def _words(line: str, field: dict[str, Any]) -> list[str]:
+    """The items of a list, unless it is written in JSON; any other value is one word."""
+    if field.get("type") != "array" or line.lstrip().startswith("["):
+        return [line]
+    return [word.strip() for word in line.split(",")]
 
 
 async def _visit(question: Elicitation) -> ElicitResult:
@@ -77,9 +111,10 @@ async def _visit(question: Elicitation) -> ElicitResult:
     say(f"  It wants you to open {url}\n  on the host {host}. Open it? [y/N]")
     if (await typed("  > ")).strip().lower() not in ("y", "yes"):
         return question.decline()
-    import webbrowser
+    from mcprelay.auth.interaction import open_browser
 
-    webbrowser.open(url)
+    if not open_browser(url):
+        say("  no browser can be opened here; open the address in one elsewhere")
     return question.accept()
 
 

@@ -149,7 +149,7 @@ def _fits(value: Any, field: dict[str, Any]) -> bool:
     expected = _KINDS.get(kind) if isinstance(kind, str) else None
     if expected is not None and (not isinstance(value, expected) or (isinstance(value, bool) and kind != "boolean")):
         return False
-    options = _options(field)
+    options = choices(field)
     if options is None:
         return True
     return all(item in options for item in value) if isinstance(value, list) else value in options
@@ -180,7 +180,7 @@ def _number(value: Any) -> int | float | None:
 
 def _wanted(field: dict[str, Any]) -> str:
     """What a field wants, in words: its options, where it has them."""
-    options = _options(field)
+    options = choices(field)
     if options is None:
         kind = field.get("type")
         return kind if isinstance(kind, str) else "something else"
@@ -188,7 +188,7 @@ def _wanted(field: dict[str, Any]) -> str:
     return f"a list of some of {named}" if isinstance(field.get("items"), dict) else f"one of {named}"
 
 
-def _options(field: dict[str, Any]) -> list[Any] | None:
+def choices(field: dict[str, Any]) -> list[Any] | None:
     """The values that a field may have, where they are listed."""
     items = field.get("items")
     holder = items if isinstance(items, dict) else field
