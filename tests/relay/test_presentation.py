@@ -1,11 +1,15 @@
 """What a model is shown of a definition: texts cleaned, names and constants as they are or not at all."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from mcprelay.relay.budget import Limits
 from mcprelay.relay.errors import DefinitionRefused
 from mcprelay.relay.pins import define
 from mcprelay.relay.presentation import presented
+from mcprelay.relay.reveal import reveal
 
 
 def shown(limits=None, **more):
@@ -79,3 +83,37 @@ def test_honest_constants_stay():
 def test_a_definition_too_large_is_refused_by_name_of_the_limit():
     with pytest.raises(DefinitionRefused, match="definition_bytes=100"):
         shown(limits=Limits(definition_bytes=100), description="x" * 100)
+
+
+DOCUMENTED = Path(__file__).parents[2] / "docs/relay.md"
+ROWS = re.findall(r"^\| (.+?: .+) \| (stay|taken out|a line feed) \| (stay|tool left out) \| (stay|marked) \|$",
+                  DOCUMENTED.read_text(encoding="utf-8"), re.MULTILINE)  # fmt: skip
+
+
+def characters(row):
+    """What a row of the table is about: single ones, whole ranges, or sequences that stand in it."""
+    numbers = re.findall(r"U\+([0-9A-F]+)(?: to U\+([0-9A-F]+))?", row)
+    if not numbers:
+        return row.rpartition(": ")[2].split(", ")
+    return [chr(code) for first, last in numbers for code in range(int(first, 16), int(last or first, 16) + 1)]
+
+
+def test_the_table_of_characters_has_all_its_rows():
+    assert len(ROWS) == 11
+
+
+@pytest.mark.parametrize(("row", "text", "compared", "review"), ROWS)
+def test_the_table_of_characters_that_nobody_sees_says_what_is_so(row, text, compared, review):
+    for char in characters(row):
+        word = f"pass{char}word"
+        cleaned = {"stay": word, "taken out": "password", "a line feed": "pass\nword"}[text]
+        told = shown(description=word, inputSchema={"properties": {"a": {"description": word, "title": word}}})
+        assert (told.description, told.schema["properties"]["a"]["title"]) == (cleaned, cleaned)
+        assert told.schema["properties"]["a"]["description"] == cleaned
+        for schema in ({"properties": {word: {}}}, {"enum": [word]}, {"default": word}, {word: 1}):
+            if compared == "stay":
+                assert shown(inputSchema=schema).schema == schema
+            else:
+                with pytest.raises(DefinitionRefused, match="cannot see"):
+                    shown(inputSchema=schema)
+        assert (reveal(word) == word) is (review == "stay")

@@ -135,3 +135,9 @@ def test_no_name_of_a_server_ends_or_breaks_where_nobody_sees_it():
     assert not [char for char in "\n\t \x85\xa0\u2028\U000e0100\U000e01ef" if _is_name(f"git{char}")]
     assert not [char for char in "\n\t\U000e0100" if _is_name(f"git{char}hub")]
     assert legible("git\u2028") == "git⟨U+2028 LINE SEPARATOR⟩"
+
+
+def test_a_keycap_behind_a_word_is_one_too_and_the_word_is_looked_at_all_the_same():
+    assert reveal("step5\ufe0f\u20e3") == "step5\ufe0f\u20e3"
+    assert reveal("st\u0435p5\ufe0f\u20e3") == "st\u0435⟨U+0435 CYRILLIC SMALL LETTER IE⟩p5\ufe0f\u20e3"
+    assert reveal("step\ufe0f\u20e3") == "step⟨U+FE0F VARIATION SELECTOR-16⟩\u20e3"

@@ -57,7 +57,7 @@ class Limits(Struct, frozen=True, kw_only=True):
         refusal_bytes: Refusals, and answers to pings, that wait until the server takes them; of more, those that come
             are dropped.
         resumptions: How often in a row a stream is resumed without anything new.
-        connections: HTTP connections to the server at once.
+        connections: HTTP connections to the server at once, for one principal.
         schema_bytes, schema_nodes, schema_depth, schema_patterns, schema_pattern_bytes, schema_work: See
             `SchemaLimits`.
 

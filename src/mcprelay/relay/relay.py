@@ -57,7 +57,8 @@ class Relay(Library):
         on_sample: Answers a server's questions to a model. Without it no server may ask any.
         cache: Where lists are kept between runs, and for how long without a hint: the keys of `[cache]`, or
             `CacheSettings`.
-        connections: How many connections are kept open, over all servers and principals.
+        connections: How many servers stay connected, over all principals, each counted once for each; more do only
+            while more are busy. Those whose changes are listened for are always busy.
         clock: The time in seconds since the epoch.
 
     Raises:

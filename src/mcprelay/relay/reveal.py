@@ -18,9 +18,11 @@ from mcprelay.relay.confusable import LOOKALIKES, varies
 from mcprelay.relay.emoji import FLAGGED, JOINED, VARIED
 
 _TAGS = "\U000e0020-\U000e007e"
+_KEYCAP = "\ufe0f\u20e3"
+"""What makes a keycap of a digit, which is no part of a word then."""
 _PIECES = re.compile(
-    f"(?P<emoji>{FLAGGED}|{JOINED.pattern}|[{VARIED}][\ufe0e\ufe0f]|[0-9#*]\ufe0f\u20e3)"
-    f"|(?P<tags>[{_TAGS}]+)|(?P<word>\\w+)|(?P<char>.)",
+    f"(?P<emoji>{FLAGGED}|{JOINED.pattern}|[{VARIED}][\ufe0e\ufe0f]|[0-9#*]{_KEYCAP})"
+    f"|(?P<tags>[{_TAGS}]+)|(?P<word>(?:(?![0-9]{_KEYCAP})\\w)+)|(?P<char>.)",
     re.DOTALL,
 )
 _OURS = "⟨⟩"
