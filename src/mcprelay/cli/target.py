@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _COMMAND = "\0"
 _MODULE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 _FILE = "mcprelay.toml"
+"""That of `relay.config`, which is imported only where there is such a file."""
 _ALONE = ("tools", "resources", "prompts", "listen")
 """Our commands that take a target and no more words."""
 _LAUNCHERS = frozenset({"bun", "deno", "docker", "node", "npx", "podman", "python", "python3", "uv", "uvx"})
