@@ -49,6 +49,10 @@ class Evidence(enum.StrEnum):
     """The peer answered, so it saw the request."""
 
 
+NOT_SENT, MAYBE_SENT, ANSWERED = Evidence.NOT_SENT, Evidence.MAYBE_SENT, Evidence.ANSWERED
+"""The same, for what every call goes through: before Python 3.12 members of an enumeration are looked up slowly."""
+
+
 class MCPRelayError(Exception):
     """The root of every exception that mcprelay raises on purpose."""
 

@@ -236,9 +236,9 @@ class Caller:
             raise
         finally:
             self.calls -= 1
-        if isinstance(answer, Asked):
+        if type(answer) is Asked:
             return self._handed(call, answer, partial(self.converse, read=read, conclude=conclude, mend=mend))
-        return conclude(call, answer)
+        return conclude(call, answer)  # type: ignore[arg-type]  # no question any more
 
     async def _rounds(
         self,

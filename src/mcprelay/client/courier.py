@@ -16,11 +16,13 @@ from mcprelay.client import failure
 from mcprelay.client.misuse import variables
 from mcprelay.core.dialer import error_in, field_fault
 from mcprelay.errors import (
+    ANSWERED,
+    MAYBE_SENT,
+    NOT_SENT,
     AuthorizationRequired,
     CallFailed,
     ConfigurationError,
     ConnectionLost,
-    Evidence,
     LimitExceeded,
     MCPRelayError,
     NotSent,
@@ -107,7 +109,7 @@ class Courier:
         Raises:
             CallFailed: There is no complete reply. `request.evidence` is right.
         """
-        request.evidence = Evidence.NOT_SENT
+        request.evidence = NOT_SENT
         ours = len(request.headers)
         request.headers += self._fixed
         if self._fields is not None:
@@ -120,7 +122,7 @@ class Courier:
                 request.headers = [*headers, *await _made(credentials.headers(request), "auth", call)]
                 if len(headers) > ours and any(_says_who(name) for name, _ in request.headers[len(headers) :]):
                     check_alone(name for name, _ in headers)
-            request.evidence = Evidence.MAYBE_SENT  # the sender knows better, and says so
+            request.evidence = MAYBE_SENT  # the sender knows better, and says so
             try:
                 async with self.sender.send(request) as reply:
                     status = reply.status
@@ -137,13 +139,13 @@ class Courier:
             if credentials is None or status not in (401, 403):
                 return refusal
             attempt += 1
-            request.evidence = Evidence.ANSWERED
+            request.evidence = ANSWERED
             if call is not None:
                 call.refused = True  # who is not let in gets nothing carried out
             challenged = self._challenged(credentials, request, refusal, attempt, patience)
             if not await _made(challenged, "auth", call):
                 return refusal
-            request.evidence = Evidence.NOT_SENT
+            request.evidence = NOT_SENT
 
     async def shown(self, url: str) -> list[tuple[str, str]]:
         """The user's headers and the credentials, as a request would get them now.
@@ -225,7 +227,7 @@ def _failed(call: Call | None, request: Request, error: Exception) -> Exception:
         return failure.too_long(call, error.limit, error.allowed)
     if isinstance(error, MCPRelayError):
         return error
-    request.evidence = Evidence.MAYBE_SENT  # a sender may be anybody's, and what it did before is not known
+    request.evidence = MAYBE_SENT  # a sender may be anybody's, and what it did before is not known
     return failure.lost(call, request.evidence, f"the HTTP client failed ({error!r})")
 
 

@@ -23,7 +23,7 @@ from aiohttp.payload import Payload
 from multidict import CIMultiDict
 from yarl import URL
 
-from mcprelay.errors import ConnectionLost, Evidence, LimitExceeded, NotSent, told
+from mcprelay.errors import MAYBE_SENT, NOT_SENT, ConnectionLost, LimitExceeded, NotSent, told
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Mapping
@@ -73,7 +73,7 @@ class _Body(Payload):
             raise asyncio.CancelledError("the request was given up before it was written")
         transport = writer.transport
         if transport is not None and not transport.is_closing():  # else aiohttp refuses to write, and nothing leaves
-            self._request.evidence = Evidence.MAYBE_SENT
+            self._request.evidence = MAYBE_SENT
             if getattr(transport, "max_size", 0) > _PIECE:
                 # asyncio asks for 256 KB at each read, which the system maps and unmaps every time.
                 transport.max_size = _PIECE
@@ -169,7 +169,7 @@ class HttpSender:
         if session is None or session.closed:
             session = await self._open()
         with_body = request.body is not None
-        request.evidence = Evidence.NOT_SENT if with_body else Evidence.MAYBE_SENT
+        request.evidence = NOT_SENT if with_body else MAYBE_SENT
         try:
             return await session.request(
                 request.method,
@@ -180,13 +180,13 @@ class HttpSender:
                 proxy=self._proxy,
             )
         except aiohttp.ConnectionTimeoutError as error:
-            request.evidence = Evidence.NOT_SENT
+            request.evidence = NOT_SENT
             raise NotSent(f"no connection within connect_timeout={self._connect_timeout:g} seconds") from error
         except (aiohttp.ClientConnectorError, aiohttp.InvalidURL) as error:
-            request.evidence = Evidence.NOT_SENT
+            request.evidence = NOT_SENT
             raise NotSent(_sentence(error)) from error
         except (aiohttp.ClientError, OSError, RuntimeError, ValueError) as error:
-            if request.evidence is Evidence.NOT_SENT:
+            if request.evidence is NOT_SENT:
                 raise NotSent(_unwritten(error)) from error
             raise ConnectionLost(_sentence(error), evidence=request.evidence) from error
 
@@ -258,7 +258,7 @@ class Exchange:
             try:
                 return await response.read()
             except (aiohttp.ClientError, OSError) as error:
-                raise ConnectionLost(_sentence(error), evidence=Evidence.MAYBE_SENT) from error
+                raise ConnectionLost(_sentence(error), evidence=MAYBE_SENT) from error
         pieces: list[bytes] = []
         size = 0
         async for piece in self.chunks():
@@ -280,7 +280,7 @@ class Exchange:
                     for piece in _inflate(inflater, chunk):
                         yield piece
         except (aiohttp.ClientError, OSError, zlib.error) as error:
-            raise ConnectionLost(_sentence(error), evidence=Evidence.MAYBE_SENT) from error
+            raise ConnectionLost(_sentence(error), evidence=MAYBE_SENT) from error
 
 
 def _joined(headers: Any) -> dict[str, str]:
@@ -299,9 +299,7 @@ def _inflater(encoding: str) -> Any:
         return None
     if encoding in ("gzip", "x-gzip", "deflate"):
         return zlib.decompressobj(wbits=47)
-    raise ConnectionLost(
-        f"the body has the encoding {encoding!r}, which was not asked for", evidence=Evidence.MAYBE_SENT
-    )
+    raise ConnectionLost(f"the body has the encoding {encoding!r}, which was not asked for", evidence=MAYBE_SENT)
 
 
 def _inflate(inflater: Any, chunk: bytes) -> Any:

@@ -22,7 +22,7 @@ from mcprelay.client.misuse import told_value
 from mcprelay.client.progress import logger
 from mcprelay.client.promise import Promise
 from mcprelay.core.peer import Dropped, Garbled, Lost, Refused, Rejected, Replied
-from mcprelay.errors import CallFailed, Evidence, LimitExceeded, NotSent
+from mcprelay.errors import ANSWERED, MAYBE_SENT, NOT_SENT, CallFailed, Evidence, LimitExceeded, NotSent
 from mcprelay.revisions import Era
 from mcprelay.stdio.line import Unended
 from mcprelay.wire import jsonrpc
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 _HASTY = ("attach", "offer", "send_nowait", "room", "congested", "handed", "lost")
 """What a channel may have beyond the port (see `mcprelay.stdio.LineChannel`): then no task stands between it and us."""
 
-_NOT_SENT, _MAYBE_SENT, _ANSWERED = Evidence.NOT_SENT, Evidence.MAYBE_SENT, Evidence.ANSWERED
-"""For each call: before Python 3.12 members of an enumeration are looked up slowly."""
 
 _NOISE = 200
 
@@ -127,7 +125,7 @@ class Line(Link):
         """See `Link`."""
         revision = self.revision
         if not self.alive or revision is None:
-            raise self._lost(call, Evidence.NOT_SENT)
+            raise self._lost(call, NOT_SENT)
         return self.ask(call, revision)
 
     async def ask(self, call: Call, revision: Revision) -> Raw:
@@ -137,10 +135,10 @@ class Line(Link):
             CallFailed: There is none.
         """
         if not self.alive:
-            raise self._lost(call, Evidence.NOT_SENT)
+            raise self._lost(call, NOT_SENT)
         pending = self.owe(call)
         call.future = future = Promise(loop=self.loop)
-        call.evidence = _NOT_SENT
+        call.evidence = NOT_SENT
         call.number = 0
         self._put(pending, jsonrpc.request(pending.id, call.method, self.params_of(call, revision)))
         try:
@@ -175,14 +173,14 @@ class Line(Link):
     def expired(self, call: Call, pending: Pending, notice: bytes) -> None:
         """See `Link`."""
         call.evidence = self._evidence(pending)
-        if notice and call.evidence is not Evidence.NOT_SENT and call.method not in failure.GREETINGS:
+        if notice and call.evidence is not NOT_SENT and call.method not in failure.GREETINGS:
             self._put(None, notice)
         self._fail(call, failure.expired(call, call.evidence, crowd=self.crowd(call.evidence)))
 
     def finish(self, call: Call) -> None:
         """See `Link`."""
         if call.pending is not None and self.peer.pending.pop(call.pending.id, None) is not None:
-            call.evidence = Evidence.ANSWERED
+            call.evidence = ANSWERED
             if call.future is not None and not call.future.done():
                 call.future.set_result(Raw(b"{}"))
 
@@ -233,7 +231,7 @@ class Line(Link):
             return
         pending, data = waiting
         if pending is not None:
-            pending.evidence = Evidence.MAYBE_SENT
+            pending.evidence = MAYBE_SENT
         try:
             await self.channel.send(data)
         except NotSent as error:
@@ -269,26 +267,26 @@ class Line(Link):
         if not number:
             return False
         if pending is not None:
-            pending.evidence = _MAYBE_SENT
+            pending.evidence = MAYBE_SENT
             pending.slot.number = number
         return True
 
     def _unsent(self, pending: Pending | None, error: Exception) -> None:
         if pending is not None and self.peer.pending.pop(pending.id, None) is not None:
-            pending.evidence = Evidence.NOT_SENT
+            pending.evidence = NOT_SENT
             call: Call = pending.slot
-            self._fail(call, failure.lost(call, Evidence.NOT_SENT, str(error), **self.process()))
+            self._fail(call, failure.lost(call, NOT_SENT, str(error), **self.process()))
 
     def _evidence(self, pending: Pending) -> Evidence:
         """What is known of a request: one that a broken channel still holds will never leave."""
         number = pending.slot.number
-        if not number or pending.evidence is not Evidence.MAYBE_SENT:
+        if not number or pending.evidence is not MAYBE_SENT:
             return pending.evidence
         channel: Any = self.channel
         broken = self._offer is not None and channel.lost is not None
         if broken and channel.handed < number:
-            return Evidence.NOT_SENT
-        return Evidence.MAYBE_SENT
+            return NOT_SENT
+        return MAYBE_SENT
 
     # --- receiving
 
@@ -343,12 +341,12 @@ class Line(Link):
     def _take(self, event: Event, data: bytes) -> None:
         if type(event) is Replied:
             call: Call = event.pending.slot
-            call.evidence = _ANSWERED
+            call.evidence = ANSWERED
             if call.future is not None and not call.future.done():
                 call.future.keep(event.result, self.loop)
         elif isinstance(event, Refused):
             call = event.pending.slot
-            call.evidence = Evidence.ANSWERED
+            call.evidence = ANSWERED
             if isinstance(event, Garbled):
                 self.unreadable += 1
                 self._fail(call, failure.garbled(call, event, data, settings=self.settings))
@@ -372,7 +370,7 @@ class Line(Link):
         if isinstance(event, Garbled):
             self.unreadable += 1
             call: Call = event.pending.slot
-            call.evidence = Evidence.ANSWERED
+            call.evidence = ANSWERED
             self._fail(call, failure.too_long(call, "response_bytes", error.allowed))
         else:
             self.heard(event)

@@ -15,7 +15,7 @@ from mcprelay.client import failure
 from mcprelay.client.courier import Refusal
 from mcprelay.core.dialer import Kind, kind_of
 from mcprelay.core.peer import Garbled, Refused, Replied
-from mcprelay.errors import CallFailed, ConnectionLost, Evidence
+from mcprelay.errors import ANSWERED, MAYBE_SENT, NOT_SENT, CallFailed, ConnectionLost
 from mcprelay.revisions import Feature
 from mcprelay.wire import jsonrpc, sse
 from mcprelay.wire.field import shown
@@ -81,7 +81,7 @@ class Reading:
         media_type = headers.get("content-type", "none")
         excerpt = b"" if kind is Kind.NOTHING else await reply.read(self._web.settings.response_bytes)
         reason = f"HTTP {reply.status} with the content type {shown(media_type)} is no answer to a request"
-        self._call.evidence = Evidence.ANSWERED
+        self._call.evidence = ANSWERED
         raise failure.invalid(self._call, reason, excerpt)
 
     # --- messages
@@ -90,7 +90,7 @@ class Reading:
         """The one message of a body."""
         answer = self._message(data, status)
         if answer is None:
-            self._call.evidence = Evidence.ANSWERED
+            self._call.evidence = ANSWERED
             why = "" if self._unreadable is None else f" ({self._unreadable})"
             raise failure.invalid(self._call, f"the body holds no answer to this request{why}", data)
         return answer
@@ -99,10 +99,10 @@ class Reading:
         """What a message says about the call: its answer, or nothing; what else it says goes to the link."""
         peer = self._web.peer
         message = jsonrpc.parse(data, depth=peer.depth, values=peer.values)
-        if not isinstance(message, jsonrpc.Malformed):
+        if type(message) is jsonrpc.Envelope:
             return self._take(message, status)
         if message.crowded and jsonrpc.is_batch(data):  # nothing tells whether the answer is in it
-            values, sent = self._web.settings.response_values, Evidence.MAYBE_SENT
+            values, sent = self._web.settings.response_values, MAYBE_SENT
             part = "the batch with the answer, or one before it,"
             raise failure.too_long(self._call, "response_values", values, evidence=sent, part=part)
         if self._revision is not None and self._revision.has(Feature.BATCH) and jsonrpc.is_batch(data):
@@ -130,10 +130,10 @@ class Reading:
                 web.peer.dropped += 1
                 return None
             # An error without an id: the server could not read the request that this reply is to.
-            call.evidence = Evidence.ANSWERED
+            call.evidence = ANSWERED
             return Refusal(status, self.headers, b"", message.error)
         event = web.peer.take(message)
-        call.evidence = Evidence.ANSWERED
+        call.evidence = ANSWERED
         if isinstance(event, Replied):
             return event.result
         if isinstance(event, Refused):
@@ -149,11 +149,11 @@ class Reading:
             return None
         event = web.peer.take(message)
         if isinstance(event, Replied):
-            self._call.evidence = Evidence.ANSWERED
+            self._call.evidence = ANSWERED
             return event.result
         if isinstance(event, Garbled):
             web.unreadable += 1
-            self._call.evidence = Evidence.ANSWERED
+            self._call.evidence = ANSWERED
             raise failure.garbled(self._call, event, data, settings=web.settings)
         web.heard(event, self._call)
         return None
@@ -185,7 +185,7 @@ class Reading:
         if isinstance(event, sse.Oversized):
             # It may have been the answer, and whoever waits for one that was thrown away would wait for ever. It may
             # as well have been a log message, while the call is still at work.
-            part, sent = "the answer, or a message before it,", Evidence.MAYBE_SENT
+            part, sent = "the answer, or a message before it,", MAYBE_SENT
             raise failure.too_long(self._call, "response_bytes", event.limit, evidence=sent, part=part)
         if event.event != "message":
             return None
@@ -200,13 +200,13 @@ class Reading:
         reason = "the stream ended without an answer" if broken is None else f"the stream broke off ({broken})"
         if broken is None and self._unreadable is not None:
             reason += f" that can be read ({self._unreadable})"
-        raise failure.lost(self._call, Evidence.MAYBE_SENT, reason)
+        raise failure.lost(self._call, MAYBE_SENT, reason)
 
     async def _pause(self) -> None:
         self._fruitless += 1
         if self._fruitless > self._web.settings.resumptions:
             limit = f"resumptions={self._web.settings.resumptions}"
-            raise failure.lost(self._call, Evidence.MAYBE_SENT, f"the stream was resumed without anything new: {limit}")
+            raise failure.lost(self._call, MAYBE_SENT, f"the stream was resumed without anything new: {limit}")
         self._resumed += 1
         # One that ends its stream again and again is not asked in a frenzy.
         again = _HASTE_MS * 2 ** (self._fruitless - 1) if self._fruitless > 1 else 0
@@ -222,7 +222,7 @@ class Reading:
         except ConnectionLost:
             return None
         except CallFailed as error:
-            if error.evidence is Evidence.NOT_SENT:  # of this GET: the request itself had been sent
+            if error.evidence is NOT_SENT:  # of this GET: the request itself had been sent
                 return None
             raise
         if not isinstance(answer, Refusal) or 200 <= answer.status < 300:
@@ -230,7 +230,7 @@ class Reading:
         if answer.status in FOR_THE_MOMENT:
             return None
         reason = f"the stream could not be resumed (HTTP {answer.status})"
-        raise failure.lost(self._call, Evidence.MAYBE_SENT, reason)
+        raise failure.lost(self._call, MAYBE_SENT, reason)
 
 
 def settle(reply: Reply) -> None:

@@ -56,10 +56,8 @@ class Tooling:
 
     def call(self, tool: Any, arguments: Any, kind: Any, options: CallOptions) -> Awaitable[Outcome[Any]]:
         """See `Client.try_call_tool`."""
-        if isinstance(tool, Contract):
-            tool, kind = tool.name, tool.output if kind is None else kind
-        if not isinstance(tool, str) or not tool:
-            raise ConfigurationError(f"a tool is called by its name or its contract, not by {told_value(tool)}")
+        if type(tool) is not str or not tool:
+            tool, kind = _named(tool, kind)
         encoded = b"{}" if arguments is None else encode_object(arguments, what="the arguments of", of=tool)
         members = b'"name":%b,"arguments":%b' % (encode(tool), encoded)
         call = self._caller.call(METHOD, members, name=tool, arguments=encoded, options=options)
@@ -115,3 +113,12 @@ class Tooling:
             raise failure.invalid(
                 call, f"the value is not of the declared type {named(kind)}: {error}", came
             ) from error
+
+
+def _named(tool: Any, kind: Any) -> tuple[str, Any]:
+    """What a tool is called by that is no plain string, and the type of its value."""
+    if isinstance(tool, Contract):
+        tool, kind = tool.name, tool.output if kind is None else kind
+    if not isinstance(tool, str) or not tool:
+        raise ConfigurationError(f"a tool is called by its name or its contract, not by {told_value(tool)}")
+    return tool, kind

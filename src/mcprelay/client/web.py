@@ -22,7 +22,7 @@ from mcprelay.client.stream import Reading
 from mcprelay.core import probe
 from mcprelay.core.dialer import Addressed, Dialer
 from mcprelay.core.probe import Step
-from mcprelay.errors import CallFailed, Evidence
+from mcprelay.errors import ANSWERED, MAYBE_SENT, NOT_SENT, CallFailed, Evidence
 from mcprelay.revisions import Era, Feature
 from mcprelay.wire import jsonrpc
 from mcprelay.wire.field import HeaderInvalid
@@ -137,14 +137,14 @@ class Web(Link):
                 await asyncio.shield(joint)
         except asyncio.CancelledError:
             if joint.cancelled() and not is_cancelled():
-                raise failure.lost(call, Evidence.NOT_SENT, "the client was closed") from None
+                raise failure.lost(call, NOT_SENT, "the client was closed") from None
             raise
         except TimeoutError as error:
             if limit.expired():
-                raise failure.expired(call, Evidence.NOT_SENT) from None
+                raise failure.expired(call, NOT_SENT) from None
             raise failure.unconnected(call, f"there is no connection ({error})") from error
         except CallFailed as error:
-            if error.evidence is Evidence.ANSWERED:
+            if error.evidence is ANSWERED:
                 raise failure.unmet(error) from error
             raise failure.unconnected(call, f"there is no connection ({error})") from error
         if call.patient:
@@ -266,8 +266,8 @@ class Web(Link):
             CallFailed: There is no complete answer.
         """
         if not self.alive:
-            raise failure.lost(call, Evidence.NOT_SENT, "the client was closed")
-        call.evidence = Evidence.NOT_SENT
+            raise failure.lost(call, NOT_SENT, "the client was closed")
+        call.evidence = NOT_SENT
         pending = self.owe(call)
         params = call.encode(b"") if revision is None else self.params_of(call, revision)
         reading = reading or Reading(self, call, revision)
@@ -296,7 +296,7 @@ class Web(Link):
 
     def _evidence(self, call: Call) -> Evidence:
         request: Request | None = call.request
-        return call.evidence if call.evidence is Evidence.ANSWERED or request is None else request.evidence
+        return call.evidence if call.evidence is ANSWERED or request is None else request.evidence
 
     def expired(self, call: Call, pending: Pending, notice: bytes) -> None:
         """See `Link`."""
@@ -313,7 +313,7 @@ class Web(Link):
         revision = self.revision
         if revision is None or revision.era is Era.STATELESS or not self.alive or call.method in failure.GREETINGS:
             return
-        if self._evidence(call) is Evidence.MAYBE_SENT:
+        if self._evidence(call) is MAYBE_SENT:
             notice = jsonrpc.encode({"requestId": pending.id, "reason": reason})
             self.spawn(self.tell(jsonrpc.notification("notifications/cancelled", notice)))
 
@@ -336,7 +336,7 @@ class Web(Link):
 
     def failed(self, call: Call, refusal: Refusal, *, hint: str = "") -> CallFailed:
         """A refusal as the failure of its call."""
-        call.evidence = Evidence.ANSWERED
+        call.evidence = ANSWERED
         busy = refusal.anonymous and (refusal.status == 429 or refusal.status >= 500)
         if refusal.error is not None and refusal.status not in (401, 403) and not busy:
             return failure.remote(call, refusal.error, status=refusal.status, headers=refusal.headers)

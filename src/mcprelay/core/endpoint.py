@@ -162,7 +162,7 @@ class Endpoint:
         """What a POST asks for."""
         revision = self._named.get(head.headers.get(_VERSION, b""))
         message = jsonrpc.parse(body, depth=self.depth)
-        if isinstance(message, jsonrpc.Malformed):
+        if type(message) is not jsonrpc.Envelope:
             return self._malformed(head, body, message)
         if revision is None or revision.era is Era.HANDSHAKE:
             return self._other_era(head, body, message, revision)

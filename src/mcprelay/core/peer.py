@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from mcprelay.errors import Evidence, LocalFault
+from mcprelay.errors import ANSWERED, NOT_SENT, Evidence, LocalFault
 from mcprelay.wire import jsonrpc
 from mcprelay.wire.params import CancelledParams
 from mcprelay.wire.prune import pruned
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 CANCELLED = "notifications/cancelled"
 CONCURRENT_REQUESTS = 1024
-_ANSWERED = Evidence.ANSWERED  # before Python 3.12 members of an enumeration are looked up slowly
 _REMEMBERED = 1024
 _IDLE_REMINDERS = 64
 
@@ -71,7 +70,7 @@ class Pending(Struct, eq=False):
     id: int | str
     method: str
     deadline: float | None = None
-    evidence: Evidence = Evidence.NOT_SENT
+    evidence: Evidence = NOT_SENT
     slot: Any = None
 
 
@@ -201,7 +200,7 @@ class Peer:
 
     def take(self, message: jsonrpc.Message) -> Event:
         """Take one parsed message."""
-        if isinstance(message, jsonrpc.Malformed):
+        if type(message) is not jsonrpc.Envelope:
             return self._reject(message)
         method, request_id = message.method, message.id
         if method is UNSET:
@@ -236,7 +235,7 @@ class Peer:
         pending = None if request_id is UNSET else self.pending.pop(request_id, None)
         if pending is None:
             return self._drop(None if request_id is UNSET else request_id)
-        pending.evidence = _ANSWERED
+        pending.evidence = ANSWERED
         if message.error is not UNSET:
             return Refused(pending, message.error)
         return Replied(pending, message.result)  # type: ignore[arg-type]  # a response without error has a result
@@ -254,7 +253,7 @@ class Peer:
             if page is not None:
                 return self._answered(page)
             pending = self.pending.pop(message.id)
-            pending.evidence = Evidence.ANSWERED
+            pending.evidence = ANSWERED
             error = jsonrpc.ErrorObject(message.code, message.reason)
             return Garbled(pending, error, deep=bool(message.deep), crowded=message.crowded)
         if message.id in self.in_flight:  # an error under this id would be taken for the answer to the other request
@@ -333,7 +332,7 @@ class Peer:
         """Give up a request of ours: the notice for the peer, or no bytes when nothing was sent or it is settled."""
         if self.pending.pop(pending.id, None) is None:
             return b""
-        if pending.evidence is Evidence.NOT_SENT:
+        if pending.evidence is NOT_SENT:
             return b""
         self._remember(pending.id)
         notice = {"requestId": pending.id} if reason is None else {"requestId": pending.id, "reason": reason}

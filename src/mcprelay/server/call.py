@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, final
 
 import msgspec
 from msgspec import UNSET, Raw, Struct
@@ -73,6 +73,7 @@ class HttpRequest(Struct, frozen=True):
     scope: Mapping[str, Any] | None = None
 
 
+@final
 class Answer(Struct):
     """A complete JSON-RPC response, and its error code (0 for a result)."""
 

@@ -258,7 +258,7 @@ class Connection:
     async def _answer(self, event: Called, task: asyncio.Task[Any]) -> Answer:
         """The answer to a call, worked on in `task`; one without a message when it was cancelled."""
         call = self._agreement.call(event)
-        if isinstance(call, Answer):
+        if type(call) is Answer:
             return self._declined(event, call)
         if event.method == "initialize":
             self._peer.batches = self._agreement.batches

@@ -225,7 +225,7 @@ class Streamable:
         """The answer to a request and its error code; no bytes when the request was cancelled."""
         peer = conversation.peer
         call = self._decoded(request, arrival, link, conversation)
-        if isinstance(call, Answer):
+        if type(call) is Answer:
             self._tell_refused(call)
             return peer.settle(request.id, call.message), call.code
         task = asyncio.current_task()

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
@@ -43,6 +43,7 @@ class ErrorObject(Struct, frozen=True, omit_defaults=True):
     data: Raw | UnsetType = UNSET
 
 
+@final
 class Envelope(Struct, frozen=True):
     """One message: a request, a notification, or a response. `id` is UNSET where the message has none."""
 

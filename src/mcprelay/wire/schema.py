@@ -162,7 +162,7 @@ class Validator:
             size: How many bytes of JSON it has just been read from. Where so few cannot hold more work than is allowed,
                 the value is not measured first.
         """
-        _, built = self._ready()
+        _, built = self._state or self._ready()
         if size is not None and size <= self._light and built.is_valid(value):
             return []
         try:
