@@ -5,18 +5,20 @@ from types import SimpleNamespace
 import pytest
 
 from mcprelay import Client, RemoteError, Server
+from mcprelay.auth import Headless, OAuth
 from mcprelay.auth.address import parse
 from mcprelay.auth.courier import Courier
 from mcprelay.auth.failure import StepFailed
+from mcprelay.auth.login import login
 from mcprelay.cli import account
 from mcprelay.cli.exit import explain
 from mcprelay.cli.option import Options
 from mcprelay.cli.target import open_client
 from mcprelay.cli.wording import reworded
 from mcprelay.client.failure import ADVICE_FOR, expired
-from mcprelay.errors import ConfigurationError, Evidence, ToolError
+from mcprelay.errors import AuthorizationRequired, ConfigurationError, Evidence, ToolError
 from mcprelay.server.listening import HttpOptions
-from tests.auth.world import World, public
+from tests.auth.world import MCP, Issuer, Resource, World, public, world
 
 PYTHON = ("=[", "=True", "auth=)", "=...", "client.", "timeout=")
 
@@ -75,6 +77,22 @@ def test_a_time_that_is_over_is_told_with_the_option_that_gives_more():
 @pytest.mark.parametrize(("status", "words"), [(403, "(--token, --header)"), (407, "of proxy in mcprelay.toml")])
 def test_credentials_are_given_by_options_and_settings(status, words):
     assert reworded(ADVICE_FOR[status]).endswith(words)
+
+
+@pytest.mark.parametrize(
+    ("resource", "metadata", "words"),
+    [
+        ({}, {"registration_endpoint": None}, "Register one by hand and give it with --client-id"),
+        ({}, {"code_challenge_methods_supported": None}, "(code_challenge_methods_supported is missing)"),
+        ({"resource": "https://other.example.com/mcp"}, {}, "connect to the address that the server names"),
+    ],
+)
+async def test_what_only_a_program_can_say_of_a_login_is_not_advised(resource, metadata, words):
+    network, _, _ = world(Resource(**resource), Issuer(**metadata))
+    auth = OAuth(interaction=Headless(network), resolver=public)
+    with pytest.raises(AuthorizationRequired) as refused:
+        await login(MCP, auth=auth, sender=network)
+    assert words in said(refused.value)
 
 
 def test_what_a_tool_says_is_not_changed():

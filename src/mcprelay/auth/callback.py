@@ -78,7 +78,9 @@ class CallbackServer:
                 self._server = await asyncio.start_server(self._serve, self._bind_to, candidate, limit=_LONGEST_HEAD)
                 self.port = self._server.sockets[0].getsockname()[1]
                 return
-        raise ConfigurationError(f"port {port} of {self.host} is taken, and the redirect URI needs it")
+        raise ConfigurationError(
+            f"port {port} of {self.host} is taken, and the redirect URI needs it: end what uses it, or take another"
+        )
 
     @property
     def _bind_to(self) -> str:

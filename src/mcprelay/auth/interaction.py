@@ -182,7 +182,9 @@ class Paste:
         try:
             pasted = Hidden((await _beside(self._read)).strip())
         except EOFError as error:
-            raise StepFailed(STEP, "the input ended before an address was pasted") from error
+            raise StepFailed(
+                STEP, "the input ended before an address was pasted; run it where somebody can paste one"
+            ) from error
         if "://" not in pasted:  # some browsers hide the scheme
             pasted = Hidden(f"{self.redirect_uri.partition('://')[0]}://{pasted}")
         if not same_redirect(pasted, self.redirect_uri):

@@ -97,7 +97,7 @@ def bind(client: Registered, metadata: ServerMetadata, *, pinned: str | None = N
     if owner is not None and owner != metadata.issuer:
         raise ConfigurationError(
             f"the client {client.client_id!r} is registered with {owner!r}, and the MCP server now sends to "
-            f"{metadata.issuer!r}; credentials of one are never shown to the other"
+            f"{metadata.issuer!r}; credentials of one are never shown to the other. Register one there, and give that"
         )
     return Registration(
         issuer=metadata.issuer,
@@ -122,7 +122,7 @@ def _method_for(client: Registered, metadata: ServerMetadata) -> Method:
         return "none"  # a public client cannot do otherwise, and many servers forget to list it
     raise ConfigurationError(
         f"{metadata.issuer} takes {', '.join(map(clean, offered)) or 'nothing'} from a client, and the credentials of "
-        f"{client.client_id!r} are for {' or '.join(usable)}"
+        f"{client.client_id!r} are for {' or '.join(usable)}: have it registered for one that is taken"
     )
 
 

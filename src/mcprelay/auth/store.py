@@ -128,7 +128,9 @@ class FileStore:
         except FileNotFoundError:
             return {}
         except OSError as error:
-            raise ConfigurationError(f"the token file {self.path} cannot be read: {error.strerror}") from error
+            raise ConfigurationError(
+                f"the token file {self.path} cannot be read: {error.strerror}; mend that, or name another"
+            ) from error
         try:
             return msgspec.json.decode(data, type=dict[str, str]) if data else {}
         except (msgspec.DecodeError, UnicodeDecodeError):
@@ -147,7 +149,7 @@ class FileStore:
                 f"be trusted with what it holds, delete it and log in again; otherwise run: chmod 600 {self.path}"
             )
         if _POSIX and status.st_uid != os.geteuid():
-            raise ConfigurationError(f"the token file {self.path} belongs to another user")
+            raise ConfigurationError(f"the token file {self.path} belongs to another user: name another")
 
     def _change(self, alter: Callable[[dict[str, str]], Any]) -> None:
         try:
@@ -170,7 +172,7 @@ class FileStore:
             if time.monotonic() >= end:
                 raise ConfigurationError(
                     f"the token file {self.path} has been locked by another process for "
-                    f"lock_timeout={self.lock_timeout:g} seconds"
+                    f"lock_timeout={self.lock_timeout:g} seconds: end that process, or name another file"
                 )
             time.sleep(LOCK_PAUSE)
 
