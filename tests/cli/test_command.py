@@ -300,7 +300,7 @@ def test_a_word_that_stands_behind_the_command_is_told_where_to_go():
 
 def test_help_says_what_a_target_is_and_no_default_that_says_nothing():
     said = " ".join(run("tools", "--help").stdout.replace("│", " ").split())
-    assert "A URL, a .py file, module:server or a name in mcprelay.toml" in said
+    assert "A URL, a .py file, ./folder, module:server or a name in mcprelay.toml" in said
     assert "default: False" not in said
     assert "default: ()" not in said
 

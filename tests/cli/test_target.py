@@ -47,6 +47,7 @@ def test_variables_are_given_or_passed_on(monkeypatch):
     [
         ("nowhere", PLAIN, "is no URL, no .py file, no ./folder and no module:server"),
         ("no/such/file.py", PLAIN, "there is no file no/such/file.py"),
+        ("./none", PLAIN, "there is no folder ./none"),
         ("https://example.com", Options(header=("nonsense",)), "write it as 'Name: value'"),
         (marked(["server"]), Options(env=("NO_SUCH_VARIABLE_X",)), "there is no such variable to pass on"),
     ],

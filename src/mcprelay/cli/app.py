@@ -20,12 +20,14 @@ _Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 _Many = Annotated[tuple[str, ...], Parameter(negative="", show_default=False)]
 _Target = Annotated[
     str,
-    Parameter(help="A URL, a .py file, module:server or a name in mcprelay.toml; none where a command is behind --."),
+    Parameter(
+        help="A URL, a .py file, ./folder, module:server or a name in mcprelay.toml; none where a command is behind --."
+    ),
 ]
 
 HELP = """Serve Python to any MCP client, and call any MCP server.
 
-TARGET is a URL, a .py file or module:server, a server's name in mcprelay.toml, or a command behind --, as in
+TARGET is a URL, a .py file, ./folder, module:server, a server's name in mcprelay.toml, or a command behind --, as in
 
     mcprelay tools -- npx -y @modelcontextprotocol/server-everything
 """

@@ -22,10 +22,10 @@ class Options:
     """Seconds that a call may take, connecting included; 30 unless given."""
 
     token: Annotated[str | None, Parameter(env_var="MCPRELAY_TOKEN")] = None
-    """A bearer token. In the environment it is seen by fewer than on the command line."""
+    """A bearer token for a server with a URL. In the environment it is seen by fewer than on the command line."""
 
     header: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = ()
-    """A header for every request, as `"Name: value"`. May be repeated."""
+    """A header for every request to a server with a URL, as `"Name: value"`. May be repeated."""
 
     env: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = ()
     """A variable for a server that is a command, as `NAME=value`; `NAME` alone passes ours on. May be repeated."""

@@ -119,6 +119,8 @@ def _meaning(target: str, options: Options) -> tuple[str | list[str], dict[str, 
         return target, {"auth": auth, "headers": headers or None}
     if _is_own(target):
         return _served(target), {"env": {**os.environ, **_variables(options.env)}, "stderr": _echo}
+    if _is_path(target) and not _is_configured(target):
+        raise ConfigurationError(f"there is no folder {target}{forgotten([_ALONE[0], target])}")
     if Path(_FILE).exists():
         try:
             return _configured(target, options)
@@ -134,8 +136,12 @@ def _meaning(target: str, options: Options) -> tuple[str | list[str], dict[str, 
 
 
 def _is_folder(target: str) -> bool:
-    """Whether it is written as a folder: a bare word may be the name of a server."""
-    return (target.startswith(".") or "/" in target or os.sep in target) and Path(target).is_dir()
+    return _is_path(target) and Path(target).is_dir()
+
+
+def _is_path(target: str) -> bool:
+    """Whether it is written as one: a bare word may be the name of a server."""
+    return target.startswith(".") or "/" in target or os.sep in target
 
 
 def _echo(line: str) -> None:
