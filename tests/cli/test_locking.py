@@ -201,7 +201,7 @@ def test_what_is_over_a_limit_of_the_settings_is_told_though_it_is_as_it_was_rev
     recorded = run("lock", "far", "--yes", cwd=place)
     checked = run("lock", "far", "--check", cwd=place)
     for done in (recorded, checked):
-        assert "far: search is not offered to a model, reviewed or not: its definition is longer than" in done.stderr
+        assert "far: search is not offered to a model, reviewed or not: its definition is too long: " in done.stderr
         assert "definition_bytes=1,000" in done.stderr
         assert "other is not offered" not in done.stderr
     assert (recorded.returncode, checked.returncode) == (0, code)
@@ -379,8 +379,8 @@ def test_what_is_reviewed_of_a_definition_is_what_a_relay_reads_of_it(place):
     # then it is told that a model gets the first alone
     checked = run("lock", "--check", cwd=place)
     assert checked.stderr.strip() == (
-        "far: long is not offered to a model, reviewed or not: its definition is longer than definition_bytes=1,000"
-        " allows"
+        "far: long is not offered to a model, reviewed or not: its definition is too long: definition_bytes=1,000;"
+        " raise definition_bytes to allow more"
     )
     assert checked.returncode == 1
 

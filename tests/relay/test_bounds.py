@@ -40,7 +40,10 @@ async def test_a_definition_that_is_too_long_is_left_out_by_the_name_of_the_limi
         tools = await relay.tools()
     assert list(tools.keys()) == ["far__b"]
     (left,) = tools.report().excluded
-    assert (left.tool, left.reason) == ("long", "its definition is longer than definition_bytes=1,000 allows")
+    assert (left.tool, left.reason) == (
+        "long",
+        "its definition is too long: definition_bytes=1,000; raise definition_bytes to allow more",
+    )
 
 
 def paged(pages, cursor="c"):

@@ -48,7 +48,10 @@ async def test_a_tool_whose_patterns_take_too_much_is_excluded_by_the_name_of_th
     made = await chosen([wide(1, patterns=200), wide(2)], far(schema_pattern_bytes=4_000_000))
     assert [one.definition.name for one in made.candidates] == ["t2"]
     (left,) = made.excluded
-    assert left.reason == "its input schema is over a limit: schema_pattern_bytes=4000000"
+    assert (
+        left.reason
+        == "its input schema is over a limit: schema_pattern_bytes=4,000,000; raise schema_pattern_bytes to allow more"
+    )
 
 
 async def test_what_all_tools_of_a_list_take_is_bounded():
@@ -111,7 +114,9 @@ async def test_a_list_that_is_larger_than_what_is_shared_is_read_once(defined):
 async def test_a_definition_that_is_too_long_is_not_decoded(defined):
     long = {"name": "long", "inputSchema": {"type": "object", "x": [[]] * 1_000}}
     made = await chosen([long, wide(1)], far(definition_bytes=2_000))
-    assert [left.reason for left in made.excluded] == ["its definition is longer than definition_bytes=2,000 allows"]
+    assert [left.reason for left in made.excluded] == [
+        "its definition is too long: definition_bytes=2,000; raise definition_bytes to allow more"
+    ]
     assert defined == ["t1"]
 
 

@@ -98,7 +98,7 @@ async def test_with_token_serves_one_server_and_with_tokens_those_it_names(shop)
         user = relay.with_tokens({"a": "ann-a", "b": "ann-b"})
         tools = await user.tools()
         assert [(await tool()).result.content[0].text for tool in tools] == ["you are ann-a", "you are ann-b"]
-        with pytest.raises(SettingWrong, match="no token for 'c'"):
+        with pytest.raises(SettingWrong, match="no token for the server 'c'"):
             await user.tools("c")
         with pytest.raises(SettingWrong, match="no server 'x'"):
             relay.with_tokens({"x": "t"})

@@ -306,7 +306,7 @@ async def test_a_lock_file_that_is_gone_is_told_and_nothing_is_offered_without_i
 async def test_a_lock_file_that_cannot_be_looked_at_is_no_missing_one(tmp_path, beneath):
     (tmp_path / "mcprelay.lock").write_text("format = 1\n")
     async with Relay(servers=servers(far=Far()), lock=tmp_path / beneath) as relay:
-        with pytest.raises(LockUnreadable, match="NotADirectoryError"):
+        with pytest.raises(LockUnreadable, match="cannot be read: Not a directory; see that"):
             await relay.tools()
 
 
@@ -426,7 +426,9 @@ async def test_two_tools_of_one_public_name_are_never_both_offered():
     async with Relay(servers={"far": one}) as relay:
         tools = await relay.tools("far", one, "other", {**one, "target": Far()})
         assert len(tools) == 2
-        assert {each.reason for each in tools.report().excluded} == {"another tool has its public name"}
+        assert {each.reason for each in tools.report().excluded} == {
+            "another tool has its public name; give one of their servers another prefix"
+        }
 
 
 async def test_a_server_with_more_tools_than_allowed_is_refused():

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from mcprelay.errors import ConfigurationError
+from mcprelay.relay.reveal import legible
 
 
 class Unreadable(ValueError):
@@ -54,8 +55,13 @@ def _copied(value: Any) -> Any:
     return [_copied(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def bound(positionals: Sequence[Any], keywords: Mapping[str, Any], *, required: Sequence[str]) -> dict[str, Any]:
+def bound(
+    positionals: Sequence[Any], keywords: Mapping[str, Any], *, required: Sequence[str], of: str
+) -> dict[str, Any]:
     """A program's arguments: keywords; or one mapping; or positionals for the required members, in their order.
+
+    Args:
+        of: The tool's public name.
 
     Raises:
         ConfigurationError: There are more positionals than required members, or one is given twice.
@@ -64,10 +70,11 @@ def bound(positionals: Sequence[Any], keywords: Mapping[str, Any], *, required: 
         return dict(positionals[0])
     if len(positionals) > len(required):
         raise ConfigurationError(
-            f"{len(positionals)} positional arguments for {len(required)} required members; give the others by name"
+            f"{of}: {len(positionals)} positional arguments for {len(required)} required members; give the others by"
+            " name"
         )
     made = dict(zip(required, positionals, strict=False))
     twice = sorted(made.keys() & keywords.keys())
     if twice:
-        raise ConfigurationError(f"{twice[0]!r} is given by position and by name")
+        raise ConfigurationError(f"{of}: {legible(twice[0])} is given by position and by name; give it once")
     return {**made, **keywords}

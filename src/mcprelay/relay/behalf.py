@@ -41,7 +41,9 @@ class Behalf(Struct, frozen=True, kw_only=True):
             SettingWrong: There is no token for it.
         """
         if self.each is not None and name not in self.each:
-            raise SettingWrong(f"with_tokens has no token for {name!r}, so it is not asked", server=name)
+            raise SettingWrong(
+                f"with_tokens has no token for the server {name!r}, so it is not asked; give it one there", server=name
+            )
 
     def require_count(self, servers: int) -> None:
         """See that so many servers may be asked in one call.
@@ -67,8 +69,11 @@ class Behalf(Struct, frozen=True, kw_only=True):
         return token
 
 
-def secret(token: Token) -> Secret | TokenSource:
+def secret(token: Token, *, of: str) -> Secret | TokenSource:
     """A token as it is held.
+
+    Args:
+        of: What was given the token.
 
     Raises:
         SettingWrong: It is none.
@@ -77,15 +82,16 @@ def secret(token: Token) -> Secret | TokenSource:
         token = Secret(token)
     if isinstance(token, Secret):
         if not token.value:
-            raise SettingWrong("the token is empty")
+            raise SettingWrong(f"{of}: the token is empty; give the bearer token that the server takes")
         if not sendable(token.value):
             raise SettingWrong(
-                "the token holds a character that no token has, such as a space: it is given without the word Bearer"
+                f"{of}: the token holds a character that no token has, such as a space: it is given without the word"
+                " Bearer"
             )
         return token
     if not callable(token):
-        raise SettingWrong(f"a token is a text, or a function that gives one, and no {type(token).__name__}")
-    given.function("a token", token)
+        raise SettingWrong(f"{of}: a token is a text, or a function that gives one, and no {type(token).__name__}")
+    given.function(f"{of}: a token", token)
     return token
 
 
@@ -97,7 +103,8 @@ def require_requests(server: ServerSettings) -> None:
     """
     if server.url is None:
         raise SettingWrong(
-            f"the server {server.name!r} takes no token, because it has no requests to carry it; nothing was started",
+            f"the server {server.name!r} takes no token, because it has no requests to carry it; nothing was started."
+            " Its secret is given to it by env in its settings",
             server=server.name,
         )
     if server.exposed:

@@ -132,6 +132,11 @@ class Limits(Struct, frozen=True, kw_only=True):
         return {theirs: getattr(self, ours) for theirs, ours in NAMES.items()}
 
 
+def over(limit: str, allowed: int) -> str:
+    """What ends a sentence on a definition that is over a limit."""
+    return f"{limit}={allowed:,}; raise {limit} to allow more"
+
+
 NAMES = {
     "response_bytes": "message_bytes",
     "response_values": "message_values",

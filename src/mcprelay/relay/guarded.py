@@ -125,7 +125,7 @@ class GuardedTool:
         Raises:
             ConfigurationError: The arguments cannot be put together; otherwise as `run`.
         """
-        return await self.run(bound(positionals, keywords, required=self._candidate.reading.required))
+        return await self.run(bound(positionals, keywords, required=self._candidate.reading.required, of=self._name))
 
     async def run(self, arguments: Mapping[str, Any] | str | None = None) -> Framed:
         """Call the tool with what a model gave.

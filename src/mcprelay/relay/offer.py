@@ -98,7 +98,7 @@ class _Making:
             tool = candidate.definition.name
             name = self._names.add(server.name, tool, prefix=server.prefix)
             if name is None:
-                reason = "another tool has its public name"
+                reason = "another tool has its public name; give one of their servers another prefix"
                 server.allow.exclude(tool, reason, server=server.name)
                 self.doubled.append(Left(server=server.name, tool=tool, reason=reason))
                 continue

@@ -78,7 +78,8 @@ class Trust(Struct, frozen=True, kw_only=True):
         """
         if self.names_it(name):
             raise DefinitionRefused(
-                f"{legible(name)} of the server {server!r} was asked for by name, but cannot be offered: {reason}",
+                f"{legible(name)} of the server {server!r} was asked for by name, but cannot be offered: {reason}. Take"
+                " it out of allow, if it can be done without",
                 server=server,
             )
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from mcprelay.relay.budget import Limits
+from mcprelay.relay.budget import Limits, over
 from mcprelay.relay.clean import clean
 from mcprelay.relay.errors import DefinitionRefused
 from mcprelay.relay.pins import Definition
@@ -39,8 +39,8 @@ def presented(definition: Definition, *, limits: Limits) -> Presented:
             word of the server.
     """
     if len(definition.canonical) > limits.definition_bytes:
-        size, allowed = len(definition.canonical), limits.definition_bytes
-        raise DefinitionRefused(f"its definition has {size:,} bytes: definition_bytes={allowed:,}")
+        more = over("definition_bytes", limits.definition_bytes)
+        raise DefinitionRefused(f"its definition has {len(definition.canonical):,} bytes: {more}")
     schema = definition.input_schema
     form = definition.canonical
     if (b"\\" in form or b"\x7f" in form or not form.isascii()) and _SUSPECT.search(form):

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, TypeVar
 from msgspec import Struct, field
 from msgspec.structs import astuple
 
-from mcprelay.relay.budget import Limits
+from mcprelay.relay.budget import Limits, over
 from mcprelay.relay.errors import DefinitionRefused
 from mcprelay.relay.kept import SIZE, Kept, memory
 from mcprelay.relay.narrowing import narrowing
@@ -149,7 +149,7 @@ class Room:
         if self._work < 0:
             allowed = self._limits.tools_work
             raise DefinitionRefused(
-                f"its schema, and those of the tools before it, take too much work: tools_work={allowed:,}"
+                f"its schema, and those of the tools before it, take too much work: {over('tools_work', allowed)}"
             )
         return reading
 
@@ -162,13 +162,13 @@ class Room:
         if self._left <= 0 or size > self._left:
             self._left = 0
             allowed = self._limits.tools_bytes
-            raise DefinitionRefused(f"it and the tools before it take too much memory: tools_bytes={allowed:,}")
+            raise DefinitionRefused(f"it and the tools before it take too much memory: {over('tools_bytes', allowed)}")
         self._left -= size
 
 
 def too_long(limits: Limits) -> str:
     """Why a definition is not looked at."""
-    return f"its definition is longer than definition_bytes={limits.definition_bytes:,} allows"
+    return f"its definition is too long: {over('definition_bytes', limits.definition_bytes)}"
 
 
 def _settled(found: Made | str) -> Made:
@@ -203,7 +203,7 @@ def _read(definition: Definition, limits: Limits) -> Reading | str:
     except SchemaRefused as refused:
         if refused.limit is None:
             return "its input schema is no valid schema"  # the reason holds words of the server
-        return f"its input schema is over a limit: {refused.limit}={getattr(limits.schema, refused.limit)}"
+        return f"its input schema is over a limit: {over(refused.limit, getattr(limits.schema, refused.limit))}"
     narrower = narrowing(definition.input_schema)
     references = sum(map(definition.canonical.count, _REFERENCES))
     return Reading(

@@ -156,7 +156,7 @@ class Relay(Library):
             token: The bearer token, or a function that gives one for each call.
             principal: For whom calls are made, for gates and the audit record.
         """
-        return self._for(Behalf(one=secret(token), principal=principal))
+        return self._for(Behalf(one=secret(token, of="with_token"), principal=principal))
 
     def with_tokens(self, tokens: Mapping[str, Token], *, principal: Any = None) -> Self:
         """The same relay for one user's tokens: it serves the servers named here, and no others.
@@ -165,7 +165,7 @@ class Relay(Library):
             SettingWrong: There is no such server, or it takes no token.
         """
         given.mapping("with_tokens", tokens, of="names of servers and the token for each")
-        held = {name: secret(token) for name, token in tokens.items()}
+        held = {name: secret(token, of=f"with_tokens: {name!r}") for name, token in tokens.items()}
         for name in held:
             require_requests(self._config.server(name))
         return self._for(Behalf(each=held, principal=principal))

@@ -13,6 +13,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from mcprelay.relay.budget import over
 from mcprelay.relay.difference import differences
 from mcprelay.relay.errors import DefinitionChanged, DefinitionRefused
 from mcprelay.relay.listed import Listed
@@ -59,8 +60,8 @@ async def select(listed: Listed, *, settings: ServerSettings, section: Section |
     choosing = _Choosing(listed, settings=settings, section=section, readings=readings)
     pace = _Pace(settings)
     none = f"what the server lists is no definition of a tool; `mcprelay tools {server}` says why"
-    over = {
-        "depth": f"its definition nests deeper than message_depth={limits.message_depth} allows",
+    known = {
+        "depth": f"its definition nests too deep: {over('message_depth', limits.message_depth)}",
         "definition_bytes": too_long(limits),
     }
     try:
@@ -72,7 +73,7 @@ async def select(listed: Listed, *, settings: ServerSettings, section: Section |
         choosing.room.close()  # what was not looked at in time goes on from there
     for name, limit in listed.left_out:
         if trust.allows(name):
-            _exclude(choosing.made, settings, name, over.get(limit, none))
+            _exclude(choosing.made, settings, name, known.get(limit, none))
     names = {name for name, _ in listed.tools} | {name for name, _ in listed.left_out}
     choosing.made.missing = [Left(server=server, tool=name) for name in trust.missing(names)]
     pinned = sorted(settings.pins.digests.keys() - names - (trust.names or frozenset()))
@@ -88,8 +89,7 @@ def require_few(count: int, settings: ServerSettings) -> None:
     """
     if count > settings.limits.tools:
         raise DefinitionRefused(
-            f"the server {settings.name!r} lists {count} tools: tools={settings.limits.tools}."
-            " Raise tools to allow more.",
+            f"the server {settings.name!r} lists {count} tools: {over('tools', settings.limits.tools)}",
             server=settings.name,
         )
 
