@@ -5,9 +5,11 @@ import pytest
 
 from mcprelay.cli.app import run
 from mcprelay.cli.exit import Exit
+from mcprelay.cli.locking import _fitting
 from mcprelay.cli.option import Options
 from mcprelay.cli.target import _meaning, forgotten, marked, open_client
 from mcprelay.errors import ConfigurationError, MCPRelayError
+from mcprelay.relay import config
 
 PLAIN = Options()
 
@@ -73,6 +75,16 @@ def test_what_means_nothing_is_told(monkeypatch, tmp_path, target, options, sent
 def test_an_option_that_would_do_nothing_is_told(target, options, sentence):
     with pytest.raises(ConfigurationError, match=sentence):
         open_client(target, options)
+
+
+@pytest.mark.usefixtures("settings_file")
+def test_what_is_said_for_all_servers_counts_for_those_of_its_kind():
+    options = Options(env=("A=b",), header=("X: y",), token="t", timeout=3.0)
+    remote, local = (config.load().server(name) for name in ("remote", "local"))
+    assert _fitting(options, remote) == Options(header=("X: y",), token="t", timeout=3.0)
+    assert _fitting(options, local) == Options(env=("A=b",), timeout=3.0)
+    for server in (remote, local):
+        open_client(server.name, _fitting(options, server))
 
 
 def test_a_token_of_the_environment_is_for_whoever_takes_one(monkeypatch):
