@@ -10,26 +10,21 @@ The module knows nothing of servers, connections or SDKs.
 
 from __future__ import annotations
 
-import logging
-from asyncio import CancelledError
 from collections.abc import Callable, Iterable, Sequence
-from math import ceil, inf
+from math import ceil
 from typing import Any, Literal, TypeAlias
 
 from msgspec import UNSET, Struct
 
 from mcprelay.relay.budget import Ledger, Limits
 from mcprelay.relay.clean import clean, measured
-from mcprelay.relay.errand import WaitCancelled
 from mcprelay.relay.errors import ResultTooLarge
 from mcprelay.relay.failure import tell
 from mcprelay.relay.gather import Gathered, fits, gather, size
+from mcprelay.relay.look import Withheld, counted, filtered
 from mcprelay.relay.media import Media
 from mcprelay.relay.nonce import SIZE, nonce
-from mcprelay.relay.trace import traced
 from mcprelay.types import EmbeddedResource, GetPromptResult, ReadResourceResult, Role, Text, ToolResult
-
-log = logging.getLogger("mcprelay.relay")
 
 FrameKind: TypeAlias = Literal["tool result", "resource", "prompt", "instructions", "question", "error"]
 
@@ -138,10 +133,6 @@ _CLOSING = '\n\n</untrusted-data id="'
 _END = '">'
 _FIXED = len(_INSIDE) + len(_CLOSING) + len(_END) + 4 * SIZE
 """Bytes of a frame, but for what it opens with."""
-
-
-class _Withheld(Exception):
-    """Something of this application that has to look at the text failed: `__cause__` says how."""
 
 
 class Funnel:
@@ -257,7 +248,7 @@ class Funnel:
             words = f"{opening}{boundary}{_INSIDE}0{_CLOSING}{boundary}{_END}"
             try:
                 tokens = self._tokens(words, self._counter)
-            except (ResultTooLarge, _Withheld):  # which the answer itself will be told of
+            except (ResultTooLarge, Withheld):  # which the answer itself will be told of
                 tokens = 1
         least = self._least = (opened + _FIXED + 1, tokens)
         return least
@@ -299,7 +290,7 @@ class Funnel:
             return self._framed(case, gather(content, structured, limits=self._limits))
         except ResultTooLarge as large:
             return self._too_large(case, large)
-        except _Withheld as withheld:
+        except Withheld as withheld:
             cause: Any = withheld.__cause__
             return self.refusal(str(withheld), code="withheld", tool=case.tool, answer=case.answer, cause=cause)
 
@@ -343,13 +334,13 @@ class Funnel:
         """What the filters leave, and its bytes."""
         origin = Origin(server=self._server, tool=case.tool, kind=case.kind, failed=case.failed)
         for sieve in self._filters:
-            text = _trusted(sieve, text, origin, gives=_is_text, right="a filter gives a text (str)")
+            text = filtered(sieve, text, origin)
         text, length = measured(text)
         fits([text], self._limits.result_bytes)
         return text, length
 
     def _tokens(self, words: str, counter: TokenCounter) -> int:
-        tokens: int = ceil(_trusted(counter, words, gives=_is_count, right="a counter of tokens gives their number"))
+        tokens = ceil(counted(counter, words))
         allowed = self._limits.result_tokens
         if allowed is not None and tokens > allowed:
             raise ResultTooLarge("result_tokens", allowed=allowed, actual=tokens)
@@ -375,37 +366,3 @@ class Funnel:
 
 
 _ESCAPES = str.maketrans({"&": "&amp;", '"': "&quot;", "<": "&lt;", ">": "&gt;", "\n": " "})
-
-
-def _is_text(found: Any) -> bool:
-    return isinstance(found, str)
-
-
-def _is_count(found: Any) -> bool:
-    return isinstance(found, int | float) and 0 <= found < inf
-
-
-def _trusted(look: Callable[..., Any], *seen: Any, gives: Callable[[Any], bool], right: str) -> Any:
-    """What a function of the application makes of a text. Where it fails, nothing of the text is shown.
-
-    Args:
-        gives: Whether what it gave is what such a function gives: a coroutine, for one, has looked at nothing yet.
-        right: What that is, in words.
-
-    Raises:
-        _Withheld: It raised, or gave something else.
-    """
-    name = getattr(look, "__qualname__", type(look).__qualname__)
-    try:
-        found = look(*seen)
-    except (Exception, CancelledError) as error:  # noqa: BLE001 - whatever it is, the text stays here
-        cause = error if isinstance(error, Exception) else WaitCancelled()  # nobody cancels what does not wait
-        said = f"{name} raised {type(error).__name__}"
-        withheld = "%s; the text that it was to look at is withheld\n%s"
-        log.error(withheld, said, traced(error))  # noqa: TRY400 - the exception's own words could hold the text
-    else:
-        if gives(found):
-            return found
-        cause = TypeError(f"{name} gave {type(found).__name__}: {right}, and at once, not as a coroutine")
-        log.error("%s; the text that it was to look at is withheld", cause)
-    raise _Withheld("The answer is withheld, because a check of this application failed.") from cause
