@@ -53,7 +53,7 @@ class Station:
         shelves: Where lists are kept.
         askers: Who answers the server's questions, if anybody.
         listening: Whether changes of the list are listened for between calls.
-        rested: Told whenever somebody who asked for something has got it, or has gone.
+        rested: Told of this station whenever somebody who asked it for something has got it, or has gone.
         source: The function that gave the token, if one did.
 
     Attributes:
@@ -71,7 +71,7 @@ class Station:
         shelves: Shelves,
         askers: Askers,
         listening: Literal["on", "off"],
-        rested: Callable[[], None],
+        rested: Callable[[Station], None],
         source: TokenSource | None = None,
     ) -> None:
         self.settings = settings
@@ -174,7 +174,7 @@ class Station:
             async with self._listing:
                 return await self._asked(before)
         finally:
-            self._rested()
+            self._rested(self)
 
     async def _asked(self, before: int) -> Listed:
         """The list, for whom so many answers were there when they began to wait for their turn."""
@@ -293,7 +293,7 @@ class Station:
             raise
         finally:
             self._turns.give()
-            self._rested()
+            self._rested(self)
 
     async def ask(self, question: Callable[[Client, float], Any], *, spent: float = 0.0) -> Any:
         """Any other question to the server, with the same bounds."""
@@ -308,7 +308,7 @@ class Station:
             raise
         finally:
             self._turns.give()
-            self._rested()
+            self._rested(self)
 
     async def _turn(self, deadline: float) -> None:
         """Wait for a turn."""

@@ -178,9 +178,10 @@ class Stations:
             await station.aclose()
         self.shelves.close()
 
-    def _rested(self) -> None:
-        """See that no more stay open than may, now that one of those that were busy may be idle."""
-        if len(self._open) > self._most and (self._closing is None or self._closing.done()):
+    def _rested(self, station: Station) -> None:
+        """See that no more stay open than may, now that this one may be idle."""
+        over = len(self._open) > self._most and not station.busy
+        if over and (self._closing is None or self._closing.done()):
             self._closing = asyncio.ensure_future(self._close_idle(self._most))
 
     async def _close_idle(self, most: int) -> None:
