@@ -193,6 +193,14 @@ def test_a_server_that_speaks_no_tls_and_one_that_is_not_trusted_are_told_by_the
     )
 
 
+@pytest.mark.parametrize(("url", "hint"), [("http://a/", True), ("https://a/", False)])
+def test_a_connection_that_is_lost_over_plain_http_may_be_one_of_tls(url, hint):
+    lost = ConnectionLost(EVIL, evidence=Evidence.MAYBE_SENT)
+    said = str(refused(lost, ServerSettings(name="far", transport="http", url=url)))
+    assert said.endswith(" If it speaks TLS, its url begins with https://.") is hint
+    assert str(refused(lost, started())).endswith("at the notes of this error.")
+
+
 def test_a_call_that_was_not_answered_says_the_same_and_what_became_of_the_call():
     lost = ConnectionLost(EVIL, evidence=Evidence.MAYBE_SENT, stderr=EVIL)
     error = unreached(lost, over_http())

@@ -14,6 +14,7 @@ from mcprelay.errors import (
     AuthorizationRequired,
     CallFailed,
     ConnectFailed,
+    ConnectionLost,
     DeadlineExceeded,
     HttpError,
     LimitExceeded,
@@ -37,6 +38,7 @@ _LONGEST_NOTE = 1000
 _UNAUTHORIZED = 401
 _UNREACHED = frozenset(["unreachable", "lost", "timeout", "http"])
 """Kinds of failures that say nothing of the list that was asked for."""
+_LOOK = "Look at the server's log, and at the notes of this error."
 _NOTED = "The notes of this error have what it said."
 _ELSEWHERE = "is there an MCP endpoint at this address? If not, correct url"
 _ADVICE = {
@@ -56,7 +58,7 @@ _REMEDIES: tuple[tuple[type[Exception], str], ...] = (
     (ResponseInvalid, f"Is it an MCP server? {_NOTED}"),
     (RevisionUnsupported, "Update the older one of the two: the notes of this error have the revisions of both."),
     (RemoteError, _NOTED),
-    (CallFailed, "Look at the server's log, and at the notes of this error."),
+    (CallFailed, _LOOK),
 )
 
 
@@ -156,6 +158,8 @@ def _remedy(error: CallFailed, settings: ServerSettings, why: str) -> str:
     if isinstance(error, ConnectFailed):
         key = "url" if settings.url else "command" if settings.command else "target"
         return f"Is it running, and is {key} in its settings right?"
+    if isinstance(error, ConnectionLost) and (settings.url or "").startswith("http://"):
+        return f"{_LOOK} If it speaks TLS, its url begins with https://."
     return next(remedy for kind, remedy in _REMEDIES if isinstance(error, kind))
 
 
