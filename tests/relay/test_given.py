@@ -117,6 +117,8 @@ async def test_what_the_file_can_say_can_be_given_in_code(tmp_path, monkeypatch)
         ),
         (lambda: Verdict(asks=None), r"Verdict: asks is what ask\(…\)\.asks is"),
         (lambda: Verdict(reason=3), "Verdict: reason is a text, and not 3"),
+        (lambda: Verdict(gate=3), "Verdict: gate is a text, and not 3"),
+        (lambda: Verdict(reason="x", cause="x"), "Verdict: cause is what was raised, and no builtins.str"),
         (lambda: Ask(human=3, patience=1, why=""), r"ask: human is a function of 1 argument \(question\), and not 3"),
         (lambda: Ask(human=one, patience="x", why=""), "ask: patience is a number of seconds, and not 'x'"),
         (lambda: ask(None, why=3), "ask: why is a text, and not 3"),

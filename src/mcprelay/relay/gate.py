@@ -80,7 +80,7 @@ class Verdict(Struct, frozen=True, kw_only=True):
         cause: What went wrong where the gate could not say anything, else None.
 
     Raises:
-        SettingWrong: `reason` is no text, or `asks` holds what `ask` does not make. A gate that raises denies.
+        SettingWrong: One is of another type, or `asks` holds what `ask` does not make. A gate that raises denies.
     """
 
     reason: str | None = None
@@ -89,8 +89,11 @@ class Verdict(Struct, frozen=True, kw_only=True):
     cause: Exception | None = None
 
     def __post_init__(self) -> None:
+        given.text("Verdict: gate", self.gate)
         if self.reason is not None:
             given.text("Verdict: reason", self.reason)
+        if self.cause is not None:
+            given.instance("Verdict: cause", self.cause, Exception, like="what was raised")
         if self.asks != ():
             given.instance("Verdict: asks", self.asks, tuple, like=_ASKS)
             for one in self.asks:
