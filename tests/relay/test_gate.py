@@ -48,6 +48,7 @@ async def test_a_verdict_decides_and_a_denial_says_why_and_by_what():
     assert await refusal(lambda call: allow()) is None
     assert await refusal(office_hours) == ("the office is closed", "office_hours")
     assert await refusal(lambda call: deny("")) == ("no reason was given", "<lambda>")
+    assert await refusal(lambda call: Verdict(reason="", gate="g")) == ("no reason was given", "g")
     assert allow().allows
     assert not deny("x").allows
     assert not ask(bool).allows

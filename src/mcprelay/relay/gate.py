@@ -147,6 +147,7 @@ class _Time(NamedTuple):
 _TIME: ContextVar[_Time | None] = ContextVar("time of a gate", default=None)
 """The time of the gate that is being asked, for those inside of it."""
 _ALLOWED = Verdict()
+_UNSAID = "no reason was given"
 
 
 def allow() -> Verdict:
@@ -160,7 +161,7 @@ def deny(reason: str) -> Verdict:
     Raises:
         SettingWrong: The reason is no text. A gate that raises denies.
     """
-    return Verdict(reason=given.text("deny: the reason", reason) or "no reason was given")
+    return Verdict(reason=given.text("deny: the reason", reason) or _UNSAID)
 
 
 def ask(human: Human | None, *, patience: float = PATIENCE, why: str = "") -> Verdict:
@@ -197,9 +198,15 @@ async def admit(gate: Gate | None, call: Call, *, timeout: float = PATIENCE) -> 
         for each in verdict.asks:
             answer = await _asked(each, call)
             if answer.reason is not None:
-                raise CallDenied(answer.reason, server=call.server, gate=verdict.gate) from answer.cause
+                raise _denied(answer, call, verdict.gate)
         return
-    raise CallDenied(verdict.reason, server=call.server, gate=verdict.gate) from verdict.cause
+    raise _denied(verdict, call, verdict.gate)
+
+
+def _denied(verdict: Verdict, call: Call, gate: str) -> CallDenied:
+    error = CallDenied(verdict.reason or _UNSAID, server=call.server, gate=gate)
+    error.__cause__ = verdict.cause
+    return error
 
 
 async def consult(gate: Gate, call: Call, *, timeout: float | None = None) -> Verdict:

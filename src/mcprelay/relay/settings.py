@@ -196,7 +196,8 @@ class Config(Struct, frozen=True, kw_only=True):
             return self.servers[name]
         if name in self.disabled:
             where = self.disabled[name]
-            raise SettingWrong(f"{self.source}: the server {name!r} is disabled there, by {where}", server=name)
+            disabled = f"{self.source}: the server {name!r} is disabled there, by {where}; take that out to use it"
+            raise SettingWrong(disabled, server=name)
         known = f"It has {', '.join(map(repr, self.servers))}." if self.servers else "It has none."
         raise SettingWrong(f"{self.source}: there is no server {name!r}. {known}", server=name)
 
