@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import os
+import signal
 
 import pytest
 import uvloop
@@ -83,3 +84,24 @@ async def test_a_group_that_was_killed_is_gone_and_its_number_is_never_signalled
     for fd in group.pipes:
         group.close(fd)
         group.close(fd)
+
+
+@pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_a_child_is_gone_once_its_loop_is_closed_though_its_channel_is_kept(new_loop):
+    loop = new_loop()
+    channel = loop.run_until_complete(ChildChannel.spawn(STUBBORN, grace=60))
+    loop.close()
+    with pytest.raises(ProcessLookupError):
+        os.kill(channel.pid, 0)
+    assert channel.exit_code == -signal.SIGKILL
+    for fd in channel._group.pipes:
+        os.fstat(fd)  # they are the channel's until it is dropped
+
+
+async def test_a_channel_that_is_closed_leaves_no_timer_behind():
+    channel = await ChildChannel.spawn(["cat"])
+    held = channel._tied
+    await channel.aclose()
+    await asyncio.sleep(0)
+    gc.collect()
+    assert held() is None or held().cancelled()

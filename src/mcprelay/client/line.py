@@ -207,6 +207,8 @@ class Line(Link):
                     await (self._send_in_turn() if self._offer is None else self._send_with_room())
                 self._idle = self.loop.create_future()
                 await self._idle
+        except GeneratorExit:  # the loop was closed before the client: nobody can wait any more
+            raise
         except BaseException as error:  # noqa: BLE001 - a channel may be anybody's, and any failure breaks it
             self._ending = ending.broken("sending", error)
             await self._end()
@@ -297,6 +299,8 @@ class Line(Link):
             except LimitExceeded as error:
                 self._oversized(error)
                 continue
+            except GeneratorExit:  # the loop was closed before the client: nobody can wait any more
+                raise
             except BaseException as error:  # noqa: BLE001 - a channel may be anybody's, and any failure breaks it
                 self._ending = ending.broken("receiving", error)
                 break

@@ -35,6 +35,10 @@ LINGER_SECONDS = 0.25
 """How long what the child left behind may take to end after it was asked to."""
 
 
+_FOR_EVER = 10 * 365 * 86400.0
+"""Seconds: longer than any loop runs."""
+
+
 class ChildChannel(LineChannel):
     """Messages to and from a child process over its standard streams. Made by `spawn`.
 
@@ -59,6 +63,10 @@ class ChildChannel(LineChannel):
         self._grace = grace
         self._finalizer = weakref.finalize(self, _abandon, group, os.getpid())
         super().__init__(reads, writes, message_bytes=message_bytes, high_water=high_water, close=close)
+        bond = _Bond()
+        self._bond = weakref.finalize(bond, _outlive, group, os.getpid())
+        self._bond.atexit = False
+        self._tied = weakref.ref(self._loop.call_later(_FOR_EVER, bond.hold))
         self._exit: asyncio.Future[None] = self._loop.create_future()
         self._patience: asyncio.TimerHandle | None = None
         self._errors: Source | None = None
@@ -191,6 +199,16 @@ class ChildChannel(LineChannel):
             self._group.kill()
         self._group.unwatch()
         self._finalizer.detach()
+        self._bond.detach()
+        if (held := self._tied()) is not None:
+            held.cancel()
+
+
+class _Bond:
+    """Held by the loop alone, in a timer: gone once the loop is closed, whoever still keeps the channel."""
+
+    def hold(self) -> None:
+        """What the timer would call, later than any loop runs."""
 
 
 def _abandon(group: process.ProcessGroup, owner: int) -> None:
@@ -200,3 +218,9 @@ def _abandon(group: process.ProcessGroup, owner: int) -> None:
     group.kill()
     for fd in group.pipes:
         group.close(fd)
+
+
+def _outlive(group: process.ProcessGroup, owner: int) -> None:
+    """The loop was closed before the channel. The pipes stay: whoever keeps the channel still has their numbers."""
+    if os.getpid() == owner:
+        group.kill()
