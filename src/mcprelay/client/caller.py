@@ -16,18 +16,17 @@ from msgspec import Raw
 
 from mcprelay.client import failure, misuse
 from mcprelay.client.answer import Asked
+from mcprelay.client.answering import Answering
 from mcprelay.client.argument import encode_meta
 from mcprelay.client.call import Call
 from mcprelay.client.option import CallOptions
 from mcprelay.client.party import LOG_LEVEL
 from mcprelay.client.progress import Hearing
-from mcprelay.client.question import InputRequired, fault
+from mcprelay.client.question import InputRequired
 from mcprelay.client.retry import Retry
-from mcprelay.errors import CallFailed, CallLimitExceeded, ConfigurationError, Evidence
-from mcprelay.revisions import NEWEST
+from mcprelay.errors import CallFailed, Evidence
 from mcprelay.span import onward
 from mcprelay.types import LogLevel
-from mcprelay.wire.field import shown
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
     from mcprelay.client.connection import Connection
     from mcprelay.client.party import Party
     from mcprelay.client.progress import OnLog, OnProgress
-    from mcprelay.types import InputRequest
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -43,8 +41,6 @@ T = TypeVar("T")
 _encode = msgspec.json.Encoder().encode
 _BAD_REQUEST = 400
 _NO_OPTIONS: Mapping[str, Any] = {}
-_STATE_PAUSE = 0.05
-_STATE_PAUSE_MOST = 1.0
 
 
 class Caller:
@@ -65,6 +61,7 @@ class Caller:
         self.settings = party.settings
         self._retry = retry
         self._on_progress = on_progress
+        self._answering = Answering(connection, party)
         self._bound = ("request_timeout", self.settings.request_timeout)
         self.calls = 0
 
@@ -250,32 +247,17 @@ class Caller:
         number = 0
         while isinstance(answer, Asked):
             call.rest(Evidence.ANSWERED)
-            self._check(call, answer)
-            handlers = self._party.handlers
-            if not all(handlers.has(request.method) for request in answer.requests.values()):
+            self._answering.check(call, answer)
+            if not self._answering.is_possible(answer):
                 break
             if number >= self.settings.input_rounds:
-                raise self._over(call, "input_rounds", self.settings.input_rounds, "the number of rounds of questions")
+                raise self._answering.too_many_rounds(call)
             if not answer.requests:
-                await self._pause(call, min(_STATE_PAUSE * 2**number, _STATE_PAUSE_MOST))
-            call = self.again(call, await self._answers(call, answer.requests), answer.state)
+                await self._answering.pause(call, number)
+            call = self.again(call, await self._answering.answers(call, answer.requests), answer.state)
             answer = self.read(call, await self._sent(call, mend), read)
             number += 1
         return answer, call
-
-    async def _pause(self, call: Call, seconds: float) -> None:
-        """Wait before the server is asked again (mrtr, "Basic Workflow"), as far as there is time."""
-        left = None if call.deadline is None else max(0.0, call.deadline - asyncio.get_running_loop().time())
-        await asyncio.sleep(seconds if left is None else min(seconds, left))
-        if left is not None and left <= seconds:
-            raise failure.expired(call, Evidence.MAYBE_SENT)
-
-    def _over(
-        self, call: Call, limit: str, allowed: float, what: str, actual: float | None = None
-    ) -> CallLimitExceeded:
-        said = f"{failure.what(call)}: {what}"
-        known = failure.known(call)
-        return CallLimitExceeded(limit, allowed, actual=actual, what=said, evidence=Evidence.ANSWERED, **known)
 
     async def _sent(self, call: Call, mend: Callable[[Call], Awaitable[None]] | None) -> Raw:
         try:
@@ -308,64 +290,6 @@ class Caller:
 
     def _unreadable(self, call: Call, result: Raw, error: ValueError) -> CallFailed:
         return failure.invalid(call, f"the result is not what it should be: {error}", bytes(result))
-
-    def _check(self, call: Call, asked: Asked) -> None:
-        """A round is bounded, and a question of an undeclared kind is not one (mrtr, "Server Requirements")."""
-        most = self.settings.input_requests
-        if len(asked.requests) > most:
-            raise self._over(call, "input_requests", most, "the number of questions in one round", len(asked.requests))
-        link = self.connection.current
-        revision = NEWEST if link is None or link.revision is None else link.revision
-        for key, request in asked.requests.items():
-            if lacks := self._party.undeclared(request.method, request.params or {}, revision):
-                reason = f"the server asks {shown(request.method)} ({shown(key)}), which this client did not declare"
-                raise failure.invalid(call, f"{reason}: {shown(lacks)}")
-            if wrong := fault(request):
-                reason = f"the server asks {request.method!r} ({shown(key)}) in a way that nobody can answer: {wrong}"
-                raise failure.invalid(call, reason)
-
-    async def _answers(self, call: Call, requests: Mapping[str, InputRequest]) -> dict[str, Raw]:
-        """What the handlers answer, all at once. If one of them raises, the others are ended and it goes through.
-
-        Raises:
-            DeadlineExceeded: The time that the caller gave is over. A default one stands still while a person is asked.
-        """
-        if not requests:
-            return {}
-        handlers = self._party.handlers
-        tasks = {
-            key: asyncio.ensure_future(handlers.answer(request.method, Raw(_encode(request.params or {}))))
-            for key, request in requests.items()
-        }
-        try:
-            _, late = await asyncio.wait(tasks.values(), timeout=_left(call), return_when=asyncio.FIRST_EXCEPTION)
-            for key, task in tasks.items():
-                if task.cancelled():
-                    reason = f"{failure.what(call)}: the handler of {requests[key].method} was cancelled"
-                    raise CallFailed(reason, evidence=Evidence.ANSWERED, **failure.known(call))
-                if task.done():
-                    self._require_said(call, task)
-            if late:
-                raise failure.expired(call, Evidence.MAYBE_SENT)
-            return {key: Raw(task.result()) for key, task in tasks.items()}
-        finally:
-            unfinished = [task for task in tasks.values() if not task.done()]
-            for task in unfinished:
-                task.cancel()
-            if unfinished:
-                await asyncio.wait(unfinished)
-
-    def _require_said(self, call: Call, task: asyncio.Future[bytes]) -> None:
-        """See that a handler gave an answer. What it raised goes through, but for what would say that nothing was sent.
-
-        Raises:
-            CallFailed: Its answer does not fit, or it is set up wrongly.
-        """
-        try:
-            task.result()
-        except ConfigurationError as error:
-            reason = f"{failure.what(call)}: {error}"
-            raise CallFailed(reason, evidence=Evidence.ANSWERED, **failure.known(call)) from error
 
     def again(
         self,
@@ -424,13 +348,6 @@ def _wait(call: Call, attempt: int, error: CallFailed) -> float | None:
     wait = retry.wait(attempt, error)
     late = call.deadline is not None and asyncio.get_running_loop().time() + wait >= call.deadline
     return None if late else wait
-
-
-def _left(call: Call) -> float | None:
-    """Seconds that a caller's own deadline leaves; a default one begins again with each round."""
-    if call.deadline is None or call.patient:
-        return None
-    return max(0.0, call.deadline - asyncio.get_running_loop().time())
 
 
 def _drop(call: Call) -> None:
