@@ -1,12 +1,15 @@
 """Mistakes of whoever uses a client are told where they are made, with what would be right."""
 
 import dataclasses
+import sys
+from pathlib import Path
 
 import pytest
 
 from mcprelay import Client, ConfigurationError, ResponseInvalid, Server
 from mcprelay.client import misuse
 from mcprelay.client.elicitation import Elicitation
+from mcprelay.client.output import decoder
 from mcprelay.client.setting import Settings
 
 server = Server("s")
@@ -132,6 +135,56 @@ async def test_types_are_called_what_people_call_them(kind, name):
             await client.call_tool("double", {"n": 1}, output=kind)
     assert "<class" not in str(caught.value)
     assert name in str(caught.value)
+
+
+class Odd:
+    """Nothing decodes it."""
+
+
+@dataclasses.dataclass
+class Holding:
+    odd: Odd
+
+
+@dataclasses.dataclass
+class Unresolved:
+    part: "Nowhere"  # noqa: F821 - there is no such type, on purpose
+
+
+@pytest.mark.parametrize("without_pydantic", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        (5, "and not 5 (int)"),
+        ({}, "and not {} (dict)"),
+        ("Receipt", "'Receipt' is a name: give the type itself, without quotes"),
+        (lambda value: value, "(function)"),
+        (len, "(builtin_function_or_method)"),
+        (Odd, "values of the type Odd cannot be read: nothing here reads JSON into Odd"),
+        (list[Odd], "nothing here reads JSON into Odd"),
+        (dict[str, Odd | None], "nothing here reads JSON into Odd"),
+        (Holding, "values of the type Holding cannot be read: nothing here reads JSON into Odd"),
+        (Unresolved, "values of the type Unresolved cannot be read: name 'Nowhere' is not defined"),
+    ],
+)
+async def test_a_type_that_nothing_reads_is_refused_before_the_tool_runs(kind, said, without_pydantic, monkeypatch):
+    if without_pydantic:
+        monkeypatch.setitem(sys.modules, "pydantic", None)
+    ran = []
+    serving = Server("s")
+    serving.add_tool(lambda: ran.append(1), name="pay", description="Pay.")
+    async with Client(serving) as client:
+        for call in (client.call_tool, client.try_call_tool):
+            with pytest.raises(ConfigurationError) as caught:
+                await call("pay", output=kind)
+            assert str(caught.value).startswith("output is a type that JSON can be read into, such as float, list[str]")
+            assert said in str(caught.value)
+    assert ran == []
+
+
+@pytest.mark.parametrize("kind", [Path, list[Path], complex])
+def test_what_pydantic_alone_reads_is_read_by_it(kind):
+    assert callable(decoder(kind))
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ older revisions need for values that are no objects, and undoes it.
 
 from __future__ import annotations
 
+import inspect
 import typing
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import UNSET, Raw, Struct
 
-from mcprelay.client.misuse import named
+from mcprelay.client.misuse import named, told_value
 from mcprelay.errors import ConfigurationError
 from mcprelay.revisions.shape import WRAPPED
 from mcprelay.wire.field import shown
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 _decoders: dict[Any, Callable[[Any], Any]] = {}
 _MOST = 1024
+_WANTED = "output is a type that JSON can be read into, such as float, list[str], a dataclass or a pydantic model"
 
 
 class _Wrapped(Struct, forbid_unknown_fields=True):
@@ -55,26 +57,52 @@ def decoder(kind: Any) -> Callable[[Any], Any]:
 
 
 def _made(kind: Any) -> Callable[[Any], Any]:
+    if isinstance(kind, str):
+        raise ConfigurationError(f"{_WANTED}; {shown(kind)} is a name: give the type itself, without quotes")
+    if inspect.isroutine(kind):  # pydantic would take the parameters of a function for a type
+        raise ConfigurationError(f"{_WANTED}, and not {told_value(kind)}")
     if _is_pydantic(kind):
-        return _by_pydantic(kind)
+        return _by_pydantic(kind, "pydantic cannot read it")
     try:
-        return msgspec.json.Decoder(kind, dec_hook=_foreign).decode
-    except TypeError as error:
-        try:
-            return _by_pydantic(kind)
-        except ImportError:
-            raise ConfigurationError(f"output: values of the type {named(kind)} cannot be read: {error}") from error
+        decode: Callable[[Any], Any] = msgspec.json.Decoder(kind, dec_hook=_foreign).decode
+        unknown = _unknown(msgspec.inspect.type_info(kind), set())
+    except (TypeError, NameError) as error:
+        return _by_pydantic(kind, str(error))
+    return decode if unknown is None else _by_pydantic(kind, f"nothing here reads JSON into {named(unknown)}")
 
 
 def _is_pydantic(kind: Any) -> bool:
     return hasattr(kind, "__pydantic_core_schema__") or hasattr(kind, "__pydantic_validator__")
 
 
-def _by_pydantic(kind: Any) -> Callable[[Any], Any]:
-    from pydantic import TypeAdapter
+def _by_pydantic(kind: Any, reason: str) -> Callable[[Any], Any]:
+    """What decodes by pydantic, where the user has it; `reason` is why nothing else does.
 
-    adapter: Any = TypeAdapter(kind)
+    Raises:
+        ConfigurationError: That cannot, either.
+    """
+    try:
+        from pydantic import TypeAdapter
+
+        adapter: Any = TypeAdapter(kind)
+        adapter.rebuild(raise_errors=True)  # names in it that say nothing are found at the first value, else
+    except Exception as error:
+        is_type = isinstance(kind, type) or typing.get_origin(kind) is not None
+        wrong = f"values of the type {named(kind)} cannot be read: {reason}" if is_type else f"not {told_value(kind)}"
+        raise ConfigurationError(f"{_WANTED}{'; ' if is_type else ', and '}{wrong}") from error
     return lambda raw: adapter.validate_json(bytes(raw))
+
+
+def _unknown(node: Any, seen: set[Any]) -> Any:
+    """A type inside another one that nothing decodes, or None. `node` is what msgspec tells of it."""
+    if isinstance(node, msgspec.inspect.CustomType):
+        return None if node.cls is object or hasattr(node.cls, "model_validate_json") else node.cls
+    if isinstance(node, (tuple, list)):
+        return next((found for part in node if (found := _unknown(part, seen)) is not None), None)
+    if not isinstance(node, (msgspec.inspect.Type, msgspec.inspect.Field)) or id(node) in seen:
+        return None
+    seen.add(id(node))
+    return next((found for part in node.__struct_fields__ if (found := _unknown(getattr(node, part), seen))), None)
 
 
 def _foreign(kind: Any, plain: Any) -> Any:

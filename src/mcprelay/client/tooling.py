@@ -58,6 +58,8 @@ class Tooling:
         """See `Client.try_call_tool`."""
         if type(tool) is not str or not tool:
             tool, kind = _named(tool, kind)
+        if kind is not None:
+            output.decoder(kind)  # one that cannot be is told before anything is sent
         encoded = b"{}" if arguments is None else encode_object(arguments, what="the arguments of", of=tool)
         members = b'"name":%b,"arguments":%b' % (encode(tool), encoded)
         call = self._caller.call(METHOD, members, name=tool, arguments=encoded, options=options)

@@ -14,7 +14,7 @@ from msgspec import Raw, Struct
 
 import mcprelay
 from mcprelay.core.dialogue import flaw
-from mcprelay.errors import ConfigurationError, MCPRelayError
+from mcprelay.errors import ConfigurationError, MCPRelayError, ToolError
 from mcprelay.revisions import Feature
 from mcprelay.server.call import Call, HttpRequest, Principal
 from mcprelay.server.resume import Interview
@@ -52,11 +52,14 @@ _decode_sampling = msgspec.json.Decoder(SamplingResult).decode
 _decode_roots = msgspec.json.Decoder(ListRootsResult).decode
 
 
-class NotAccepted(MCPRelayError):
-    """`.value` was read of an answer that is not an acceptance. `action` says what the person did instead."""
+class NotAccepted(ToolError):
+    """`.value` was read of an answer that is not an acceptance. `action` says what the person did instead.
+
+    A tool error, because that is no fault of anybody's: where a handler lets it pass, the model reads the sentence.
+    """
 
     def __init__(self, action: str) -> None:
-        super().__init__(f"the request was answered with {action!r}, so there is no value")
+        super().__init__(f"the person who was asked answered with {action!r}, so there is no value to go on with")
         self.action = action
 
 
