@@ -57,14 +57,15 @@ class MCPRelayError(Exception):
     """The root of every exception that mcprelay raises on purpose."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """As it is, for another process: its constructor may have been given more than its text."""
-        return _remade, (type(self), self.args, self.__dict__)
+        """As it is, for another process: its constructor may have been given more than its text.
+
+        What it holds is told apart from what makes it, because that may lead back to it.
+        """
+        return _remade, (type(self), self.args), self.__dict__
 
 
-def _remade(kind: type[MCPRelayError], args: tuple[Any, ...], attributes: dict[str, Any]) -> MCPRelayError:
-    error = kind.__new__(kind, *args)
-    error.__dict__.update(attributes)
-    return error
+def _remade(kind: type[MCPRelayError], args: tuple[Any, ...]) -> MCPRelayError:
+    return kind.__new__(kind, *args)
 
 
 class ConfigurationError(MCPRelayError, ValueError):
