@@ -94,6 +94,10 @@ async def test_a_token_stays_at_its_origin_and_off_plain_http():
     with pytest.raises(ConfigurationError, match="plain http to another machine"):
         StaticToken("token-1").bind("http://mcp.example.com/mcp", sender=network)
     StaticToken("token-1", insecure_hosts=["mcp.example.com"]).bind("http://mcp.example.com/mcp", sender=network)
+    there = StaticToken("token-1").over_plaintext("http://mcp.example.com/mcp")
+    there.bind("http://mcp.example.com/mcp", sender=network)
+    with pytest.raises(ConfigurationError, match="plain http to another machine"):
+        there.bind("http://mcp.example.com/other", sender=network)
 
 
 def test_a_token_is_in_no_repr():

@@ -3,7 +3,7 @@ import pytest
 from mcprelay.auth import FileStore, Headless, MemoryStore
 from mcprelay.auth.login import Account, account, login, logout, stored
 from mcprelay.errors import AuthorizationRequired, ConfigurationError, ConnectFailed, MCPRelayError
-from tests.auth.world import ISSUER, MCP, Issuer, Resource, World, answer, call, form, world
+from tests.auth.world import ISSUER, MCP, Issuer, Resource, World, answer, call, form, header, world
 
 
 async def test_logging_in_gets_a_token_that_later_calls_show(make, clock):
@@ -136,3 +136,33 @@ async def test_an_address_that_credentials_may_not_go_to_is_refused(make):
     for url in ("http://mcp.example.com/mcp", "ftp://x", "nonsense"):
         with pytest.raises(ConfigurationError):
             await login(url, auth=make(World()), sender=World())
+
+
+async def test_the_headers_that_a_server_wants_go_to_it_and_to_nobody_else(make):
+    network, _, _ = world()
+    await login(MCP, auth=make(network), sender=network, headers={"X-Gate": "s3same"})
+    got = [request.url for request in network.requests if header(request, "x-gate") == "s3same"]
+    assert got == [MCP, "https://mcp.example.com/.well-known/oauth-protected-resource/mcp"]
+
+
+async def test_a_server_that_refuses_nobody_is_asked_for_its_metadata_with_the_headers(make):
+    network, resource, _ = world()
+    network.add(resource.origin, lambda request: answer(200) if request.url == MCP else resource(request))
+    await login(MCP, auth=make(network), sender=network, headers={"X-Gate": "s3same"})
+    assert header(network.sent_to("oauth-protected-resource")[0], "x-gate") == "s3same"
+
+
+@pytest.mark.parametrize(
+    ("headers", "said"),
+    [
+        ({"AUTHORIZATION": "Bearer x"}, "'AUTHORIZATION' says who calls, and so does the token"),
+        ({"DPoP": "x"}, "'DPoP' says who calls"),
+        ({"Accept": "x"}, "'Accept' is the protocol's own"),
+        ({"X-Gate": "a\nb"}, "not printable"),
+    ],
+)
+async def test_a_header_that_cannot_go_with_a_login_is_refused_before_anything_is_sent(make, headers, said):
+    network, _, _ = world()
+    with pytest.raises(ConfigurationError, match=said):
+        await login(MCP, auth=make(network), sender=network, headers=headers)
+    assert network.requests == []

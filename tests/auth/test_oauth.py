@@ -507,6 +507,135 @@ async def test_plain_http_to_another_machine_is_refused_when_the_client_is_made(
     make(World()).bind("http://localhost:8000/mcp", sender=World())
 
 
+PLAIN = "http://mcp.example.com/mcp"
+
+
+@pytest.mark.clause("auth-security.communication")
+async def test_where_the_user_allows_it_a_token_goes_to_the_server_over_plain_http(make):
+    network, resource, issuer = world(Resource(PLAIN))
+    auth = make(network)
+    credentials = auth.over_plaintext(PLAIN).bind(PLAIN, sender=network)
+    assert (await call(credentials, network, PLAIN)).status == 200
+    assert header(resource.calls[-1], "authorization") == "Bearer token-1"
+    assert issuer.token_requests[0]["resource"] == PLAIN
+    assert all(request.url.startswith(("http://mcp.example.com/", "https://")) for request in network.requests)
+    other = auth.over_plaintext(PLAIN).bind(PLAIN, sender=network)
+    assert (await call(other, network, PLAIN)).attempts == 1  # what is known of a server is known to each of them
+    for elsewhere in (PLAIN + "2", "http://as.example.com/mcp"):
+        with pytest.raises(ConfigurationError, match="plain http to another machine"):
+            auth.over_plaintext(PLAIN).bind(elsewhere, sender=network)
+    with pytest.raises(ConfigurationError, match="plain http to another machine"):
+        auth.bind(PLAIN, sender=network)
+
+
+@pytest.mark.clause("auth-security.communication")
+@pytest.mark.parametrize(
+    ("metadata", "refused"),
+    [
+        ({"authorization_endpoint": "http://as.example.com/authorize"}, "http://as.example.com/authorize"),
+        ({"token_endpoint": "http://as.example.com/token"}, "http://as.example.com/token"),
+        ({"token_endpoint": "http://mcp.example.com/token"}, "http://mcp.example.com/token"),
+        ({"registration_endpoint": "http://as.example.com/register"}, "http://as.example.com/register"),
+    ],
+)
+async def test_a_server_over_plain_http_leaves_what_gives_tokens_to_https(make, metadata, refused):
+    network, _, _ = world(Resource(PLAIN), Issuer(**metadata))
+    network.add("http://as.example.com", network.servers["https://as.example.com"])
+    with pytest.raises(AuthorizationRequired) as caught:
+        await call(make(network).over_plaintext(PLAIN).bind(PLAIN, sender=network), network, PLAIN)
+    assert f"the address {refused} is plain http to another machine" in str(caught.value)
+    assert "allow_plaintext is for the MCP server itself" in str(caught.value)
+    assert f"GET {refused}" not in network.urls
+    assert f"POST {refused}" not in network.urls
+
+
+@pytest.mark.clause("auth-security.communication")
+@pytest.mark.parametrize("named", ["http://mcp.example.com", "http://as.example.com", None])
+async def test_no_authorization_server_is_asked_over_plain_http_not_even_where_the_server_is_its_own(make, named):
+    resource = Resource(PLAIN)
+    if named is None:
+        resource.metadata = resource.challenge = None
+    else:
+        resource.metadata["authorization_servers"] = [named]
+    network, _, _ = world(resource, Issuer("http://as.example.com"))
+    with pytest.raises(AuthorizationRequired, match="What gives tokens is reached over https"):
+        await call(make(network).over_plaintext(PLAIN).bind(PLAIN, sender=network), network, PLAIN)
+    assert not [url for url in network.urls if "authorization-server" in url or "openid" in url]
+
+
+async def test_metadata_of_another_origin_is_not_read_over_plain_http(make):
+    resource = Resource(PLAIN)
+    resource.challenge = 'Bearer resource_metadata="http://mcp.example.com:8080/metadata"'
+    network, _, _ = world(resource)
+    with pytest.raises(AuthorizationRequired, match=r"http://mcp\.example\.com:8080/metadata is plain http"):
+        await call(make(network).over_plaintext(PLAIN).bind(PLAIN, sender=network), network, PLAIN)
+    assert network.urls == [f"POST {PLAIN}"]
+
+
+# ---------------------------------------------------------------------------------------------- headers of the user's
+
+
+async def called_with(credentials, network, own):
+    """One call of a client that has headers of its own."""
+    request = Request(url=MCP, headers=[("Accept", "x"), ("MCP-Protocol-Version", "y"), *own], body=b"{}")
+    attempt = 0
+    while True:
+        sent = Request(url=MCP, headers=[*request.headers, *await credentials.headers(request)], body=b"{}")
+        async with network.send(sent) as reply:
+            status, headers = reply.status, reply.headers
+        if status == 200:
+            return
+        attempt += 1
+        assert await credentials.challenged(sent, status, headers, attempt=attempt)
+
+
+def who_got(network, name):
+    return [request.url for request in network.requests if header(request, name) is not None]
+
+
+async def test_the_users_headers_go_with_what_asks_the_server_itself_and_nowhere_else(make):
+    network, _, _ = world()
+    await called_with(make(network).bind(MCP, sender=network), network, [("X-Gate", "s3same")])
+    place = "https://mcp.example.com/.well-known/oauth-protected-resource/mcp"
+    assert who_got(network, "x-gate") == [MCP, place, MCP]
+    assert "token-1" not in str(network.sent_to(place)[0].headers)
+    assert header(network.sent_to(place)[0], "accept") == "application/json"
+
+
+async def test_an_authorization_server_at_the_servers_own_origin_gets_none_of_them(make):
+    resource = Resource(issuer="https://mcp.example.com")
+    issuer = Issuer("https://mcp.example.com")
+    network = World()
+    network.add(
+        resource.origin, lambda request: issuer(request) if resource(request).status == 404 else resource(request)
+    )
+    await called_with(make(network).bind(MCP, sender=network), network, [("X-Gate", "s3same")])
+    assert issuer.issued == 1
+    assert set(who_got(network, "x-gate")) == {MCP, "https://mcp.example.com/.well-known/oauth-protected-resource/mcp"}
+
+
+async def test_metadata_at_another_origin_gets_none_of_them(make):
+    resource = Resource()
+    resource.challenge = 'Bearer resource_metadata="https://elsewhere.example/metadata"'
+    network, _, _ = world(resource)
+    network.add("https://elsewhere.example", lambda _: answer(200, resource.metadata))
+    await called_with(make(network).bind(MCP, sender=network), network, [("X-Gate", "s3same")])
+    assert set(who_got(network, "x-gate")) == {MCP}
+
+
+async def test_a_token_that_is_renewed_before_it_expires_is_got_with_them_too(make, clock):
+    network, resource, issuer = world(None, Issuer(token_endpoint_auth_methods_supported=["client_secret_basic"]))
+    issuer.grants = {"expires_in": 3600}
+    auth = make(network, grant=ClientCredentials(), client=Registered(client_id="c", client_secret="s", issuer=ISSUER))
+    credentials = auth.bind(MCP, sender=network)
+    await called_with(credentials, network, [("X-Gate", "s3same")])
+    network.requests.clear()
+    clock.now += 3590
+    await called_with(credentials, network, [("X-Gate", "s3same")])
+    assert issuer.issued == 2
+    assert who_got(network, "x-gate") == [f"{resource.origin}{resource.places[0]}", MCP]
+
+
 async def test_a_token_is_not_sent_to_another_origin(make):
     network, _, _ = world()
     credentials = make(network).bind(MCP, sender=network)

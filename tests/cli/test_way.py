@@ -1,4 +1,5 @@
-"""Logging in at servers that are reached as `mcprelay.toml` says: through a proxy, with authorities of one's own."""
+"""Logging in at servers that are reached as `mcprelay.toml` says: through a proxy, with authorities of one's own, with
+headers, over plain HTTP."""
 
 import urllib.request
 from pathlib import Path
@@ -8,8 +9,9 @@ import pytest
 from mcprelay.cli import account, calling
 from mcprelay.cli.exit import Exit, explain
 from mcprelay.cli.option import Options
-from mcprelay.errors import ConfigurationError, ConnectFailed, MCPRelayError
-from tests.auth.site import reply, site
+from mcprelay.errors import AuthorizationRequired, ConfigurationError, ConnectFailed, MCPRelayError
+from mcprelay.relay import Relay
+from tests.auth.site import METADATA, SERVER_METADATA, reply, site
 from tests.client import test_network as wire
 
 certificates = wire.certificates
@@ -36,8 +38,9 @@ def secured(certificates):
     return site(tls=wire.served(certificates))
 
 
-def table(url, *lines):
-    Path("mcprelay.toml").write_text("\n".join(["[servers.far]", f'url = "{url}"', 'auth = "oauth"', *lines]))
+def table(url, *lines, auth="oauth"):
+    said = [] if auth is None else [f'auth = "{auth}"']
+    Path("mcprelay.toml").write_text("\n".join(["[servers.far]", f'url = "{url}"', *said, *lines]))
 
 
 def trusted(certificates):
@@ -120,3 +123,119 @@ def test_what_a_login_is_for():
     assert (url, server.auth) == ("https://far.example/mcp", "oauth")
     with pytest.raises(ConfigurationError, match="nowhere to log in"):
         account.meant("files")
+
+
+# --- headers that the server wants
+
+
+def gated(asked):
+    """What a gateway before the server answers to who does not show that it may pass; None to who does."""
+    return None if asked.headers.get("x-gate") == "s3same" else reply(404)
+
+
+async def test_the_headers_of_the_servers_table_go_to_the_server_and_to_nobody_else(capsys):
+    async with site() as far:
+        far.over["/mcp"] = far.over[METADATA] = gated
+        table(far.url)
+        with pytest.raises(MCPRelayError):
+            await account.login("far")
+        far.log.clear()
+        table(far.url, 'headers = { X-Gate = "s3same" }')
+        await account.login("far")
+        shown = {each.path for each in far.log if "x-gate" in each.headers}
+        assert shown == {"/mcp", METADATA}
+        assert {each.path for each in far.log} - shown == {SERVER_METADATA, "/register", "/authorize", "/token"}
+        far.log.clear()
+        far.accepts = lambda token: token == "access-2"  # as after an hour: it is renewed on the way
+        await calling.tools("far", Options())
+        assert {each.path for each in far.log if "x-gate" in each.headers} == {"/mcp", METADATA}
+        assert [each.path for each in far.log if "x-gate" not in each.headers] == ["/token"]
+    assert "logged in at" in capsys.readouterr().err
+
+
+async def test_no_header_goes_to_another_origin_that_the_server_names(capsys):
+    async with site() as far, site() as other:
+        far.over["/mcp"] = lambda asked: gated(asked) and reply(403)
+        far.challenge = f'Bearer resource_metadata="{other.origin}{METADATA}"'
+        other.resource = {"resource": far.url}
+        table(far.url, 'headers = { X-Gate = "s3same" }')
+        await account.login("far")
+        assert other.asked(METADATA)
+        assert not any("x-gate" in each.headers for each in other.log)
+    assert "logged in at" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["Authorization", "authorization"])
+async def test_a_header_that_says_who_calls_is_none_to_log_in_with(name):
+    async with site() as far:
+        table(far.url, f'headers = {{ {name} = "Bearer s3same" }}')
+        with pytest.raises(ConfigurationError) as wrong:
+            await account.login("far")
+        assert far.log == []
+    assert explain(wrong.value).sentence.startswith(
+        f"headers in mcprelay.toml: {name!r} says who calls, and so does the token that a login gets: take it out"
+    )
+    assert "s3same" not in str(wrong.value)
+
+
+# --- plain HTTP to another machine
+
+
+PLAIN = "http://mcp.corp.example/mcp"
+
+
+@pytest.fixture
+async def corp():
+    """A server on another machine that is reached over plain HTTP: the site is the proxy on the way to it, too."""
+    async with site() as far:
+        far.challenge = f'Bearer resource_metadata="http://mcp.corp.example{METADATA}"'
+        far.resource = {"resource": PLAIN}
+        yield far
+
+
+NEAR = account.Wishes(allowed_hosts=("127.0.0.1",))
+"""The authorization server is on this machine, where plain HTTP is safe, but the server is not the one to say so."""
+
+
+async def test_a_token_is_got_and_shown_over_plain_http_where_the_table_says_so(corp, capsys):
+    table(PLAIN, f'proxy = "{corp.origin}"', "allow_plaintext = true", 'allow = "*"')
+    await account.login("far", NEAR)
+    await calling.tools("far", Options())
+    assert corp.log[-1].token == "access-1"
+    async with Relay.load() as relay:
+        await relay.tools("far")
+        assert corp.log[-1].token == "access-1"
+        corp.accepts = lambda token: token == "access-2"
+    async with Relay.load() as relay:
+        await relay.tools("far")
+        assert corp.asked("/token")[-1].form["grant_type"] == "refresh_token"
+        assert corp.log[-1].token == "access-2"
+    await account.logout("far")
+    assert "logged in at" in capsys.readouterr().err
+
+
+async def test_a_refusal_over_plain_http_says_which_command_logs_in(corp):
+    table(PLAIN, f'proxy = "{corp.origin}"', "allow_plaintext = true")
+    with pytest.raises(AuthorizationRequired, match="run: mcprelay login far"):
+        await calling.tools("far", Options())
+    table(PLAIN, f'proxy = "{corp.origin}"', "allow_plaintext = true", 'token = "t"', auth=None)
+    with pytest.raises(AuthorizationRequired, match='set auth = "oauth" for it in mcprelay.toml'):
+        await calling.tools("far", Options())
+
+
+async def test_an_authorization_server_is_never_reached_over_plain_http_on_another_machine(corp):
+    corp.resource["authorization_servers"] = ["http://as.corp.example"]
+    table(PLAIN, f'proxy = "{corp.origin}"', "allow_plaintext = true")
+    with pytest.raises(AuthorizationRequired) as refused:
+        await account.login("far", account.Wishes(allowed_hosts=("as.corp.example",)))
+    assert "allow_plaintext is for the MCP server itself. Only https will do" in explain(refused.value).sentence
+    assert {each.path for each in corp.log} == {"/mcp", METADATA}
+
+
+async def test_without_the_setting_no_login_goes_over_plain_http(corp):
+    table(PLAIN, f'proxy = "{corp.origin}"', auth=None)
+    for work in (account.login, account.logout):
+        with pytest.raises(ConfigurationError) as refused:
+            await work("far")
+        assert "set allow_plaintext = true for the server in mcprelay.toml" in explain(refused.value).sentence
+    assert corp.log == []

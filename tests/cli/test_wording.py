@@ -33,7 +33,9 @@ def said(error):
 async def test_where_credentials_may_not_go_no_argument_of_python_is_advised():
     with pytest.raises(ConfigurationError) as refused:
         await account.login("http://far.example/mcp")
-    assert said(refused.value).endswith(". Use https")
+    assert said(refused.value).endswith(
+        ". Use https, or where nobody can listen set allow_plaintext = true for the server in mcprelay.toml"
+    )
     with pytest.raises(ConfigurationError) as refused:
         open_client("http://far.example/mcp", Options(token="t"))
     assert "or allow_plaintext = true for the server in mcprelay.toml, where nobody" in said(refused.value)
@@ -49,7 +51,7 @@ async def test_what_a_server_may_not_name_is_allowed_by_an_option_of_login():
     assert said(refused.value).endswith("If it is right, allow it: mcprelay login --allow-host 10.1.2.3")
     with pytest.raises(StepFailed) as refused:
         await courier.get("http://as.example.com/x", step="a step")
-    assert said(refused.value).endswith("Only https will do")
+    assert said(refused.value).endswith("allow_plaintext is for the MCP server itself. Only https will do")
 
 
 def test_a_server_that_everybody_could_reach_is_allowed_by_an_option():

@@ -12,7 +12,18 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from mcprelay import CallFailed, Client, ConfigurationError, ConnectFailed, Evidence, HttpError, Server
+from mcprelay import (
+    CallFailed,
+    Client,
+    ConfigurationError,
+    ConnectFailed,
+    Evidence,
+    HttpError,
+    MCPRelayError,
+    OAuth,
+    Server,
+)
+from mcprelay.auth import StaticToken
 from mcprelay.testing import ScriptedChannel, ScriptedSender
 from tests.client.peer import fresh, tool_result
 from tests.client.scripted_http import ScriptedHttp
@@ -287,3 +298,31 @@ def test_headers_that_look_like_credentials_do_not_go_over_plain_http_to_another
         Client("http://example.com/mcp", headers={name: "s3cret"})
     Client("http://example.com/mcp", headers={name: "s3cret"}, allow_plaintext=True)
     Client("http://127.0.0.1/mcp", headers={name: "s3cret"})
+
+
+class Known:
+    """Credentials of a user's own making, which note where they are bound."""
+
+    def __init__(self):
+        self.bound = []
+
+    def bind(self, url, *, sender):
+        self.bound.append(url)
+        return StaticToken("own").bind("https://a.example/mcp", sender=sender)
+
+
+@pytest.mark.parametrize("auth", ["t", lambda: "t", StaticToken("t"), OAuth(), Known()])
+async def test_where_the_user_allows_it_credentials_of_every_kind_go_over_plain_http(auth):
+    """Through a proxy, since nothing on this machine is another machine."""
+    with pytest.raises(ConfigurationError, match=r"auth would go over plain HTTP .* or allow_plaintext=True where"):
+        Client("http://far.invalid/mcp", auth=auth)
+    async with Tunnel(404) as proxy:
+        with pytest.raises(MCPRelayError) as caught:
+            async with fresh("http://far.invalid/mcp", auth=auth, allow_plaintext=True, proxy=proxy.url) as client:
+                await client.list_tools()
+        if isinstance(auth, Known):
+            assert "credentials for https://a.example are not sent to http://far.invalid" in str(caught.value)
+        else:
+            assert proxy.asked
+            shown = {"authorization: bearer t" in head.lower() for head in proxy.asked}
+            assert shown == {not isinstance(auth, OAuth)}

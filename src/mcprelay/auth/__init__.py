@@ -83,7 +83,11 @@ class Credentials(Protocol):
 
 @runtime_checkable
 class Auth(Protocol):
-    """What a user gives to `Client(url, auth=...)`. One object may serve several clients and several servers."""
+    """What a user gives to `Client(url, auth=...)`. One object may serve several clients and several servers.
+
+    One with a method `over_plaintext(url)` gives by it an `Auth` that binds to that address although it is plain HTTP
+    on another machine: a client with `allow_plaintext=True` binds what it gives.
+    """
 
     def bind(self, url: str, *, sender: Sender) -> Credentials:
         """The credentials for the MCP server at `url`. Does no I/O.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import TYPE_CHECKING, TypeAlias
@@ -46,9 +47,16 @@ class StaticToken:
         self._token = checked(token) if isinstance(token, str) else token
         self._advice = advice
         self._insecure_hosts = tuple(insecure_hosts)
+        self._plain: frozenset[str] = frozenset()
 
     def __repr__(self) -> str:
         return "StaticToken(…)"
+
+    def over_plaintext(self, url: str) -> StaticToken:
+        """The same token, which may go to `url` although that is plain http on another machine."""
+        made = copy.copy(self)
+        made._plain = self._plain | {url}  # noqa: SLF001 - one of us
+        return made
 
     def bind(self, url: str, *, sender: Sender) -> Credentials:
         """The token for the server at `url`.
@@ -56,7 +64,8 @@ class StaticToken:
         Raises:
             ConfigurationError: `url` is plain http on another machine.
         """
-        return _TokenCredentials(self._token, home(url, insecure_hosts=self._insecure_hosts), advice=self._advice)
+        server = home(url, insecure_hosts=self._insecure_hosts, plain=self._plain)
+        return _TokenCredentials(self._token, server, advice=self._advice)
 
 
 class _TokenCredentials:
@@ -140,8 +149,13 @@ def unauthenticated(
 # ------------------------------------------------------------------------------- what every kind of credentials checks
 
 
-def home(url: str, *, insecure_hosts: Collection[str] = ()) -> Place:
+def home(url: str, *, insecure_hosts: Collection[str] = (), plain: Collection[str] = ()) -> Place:
     """The place that credentials are for.
+
+    Args:
+        url: The address.
+        insecure_hosts: Hosts to which plain http is allowed.
+        plain: Addresses to which it is.
 
     Raises:
         ConfigurationError: It is no http URL, or plain http on another machine.
@@ -150,10 +164,10 @@ def home(url: str, *, insecure_hosts: Collection[str] = ()) -> Place:
         place = parse(url.partition("#")[0])
     except ValueError as error:
         raise ConfigurationError(f"credentials cannot be bound to {shown(url)}: it {error}") from error
-    if (reason := insecure(place, allowed=insecure_hosts)) is not None:
+    if url not in plain and (reason := insecure(place, allowed=insecure_hosts)) is not None:
         raise ConfigurationError(
-            f"credentials are not sent to {shown(url)}: it {reason}. Use https, or allow it with "
-            f"insecure_hosts=[{place.host!r}]"
+            f"credentials are not sent to {shown(url)}: it {reason}. Use https, or where nobody can listen "
+            f"allow_plaintext=True of a client, or insecure_hosts=[{place.host!r}] of what it has for auth"
         )
     return place
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlencode
 
 import msgspec
@@ -132,13 +132,26 @@ class Courier:
         """Allow hosts and networks beside those of the settings: what the user allowed at an earlier login."""
         self._allowed = {*self._allowed, *hosts}
 
-    async def get(self, url: str, *, step: str, headers: Sequence[tuple[str, str]] = ()) -> Answer:
+    async def get(
+        self,
+        url: str,
+        *,
+        step: str,
+        headers: Sequence[tuple[str, str]] = (),
+        of: Literal["server", "another"] = "another",
+    ) -> Answer:
         """Fetch a document that a server named.
+
+        Args:
+            url: Where it is.
+            step: The step, for errors.
+            headers: Further headers.
+            of: `server` for a document of the MCP server itself, which comes the way that credentials may go to it.
 
         Raises:
             StepFailed: The URL is refused, or no answer came.
         """
-        place = await self.admit(url, step=step)
+        place = await self.admit(url, step=step, of=of)
         request = Request(method="GET", url=place.url, headers=[("Accept", "application/json"), *headers])
         return await self._send(request, step=step)
 
@@ -169,7 +182,9 @@ class Courier:
         request = Request(method="POST", url=place.url, headers=fields, body=msgspec.json.encode(value))
         return await self._send(request, step=step)
 
-    async def admit(self, url: str, *, step: str, chosen: str = "server") -> Place:
+    async def admit(
+        self, url: str, *, step: str, chosen: str = "server", of: Literal["server", "another"] = "another"
+    ) -> Place:
         """The place that a URL is, when a request may go there.
 
         Raises:
@@ -187,8 +202,14 @@ class Courier:
                     f"the server names the address {shown(url)}, which {reason}, and requests to such places are "
                     f"refused. If it is right, allow it with allowed_hosts=[{place.host!r}]",
                 )
+        if of == "server" and place.origin == self._server.origin:
+            return place  # whether this may be plain http was decided when the credentials were bound
         if (reason := insecure(place, allowed=self._insecure_hosts)) is not None:
-            raise StepFailed(step, f"the address {shown(url)} {reason}. Allow it with insecure_hosts=[{place.host!r}]")
+            raise StepFailed(
+                step,
+                f"the address {shown(url)} {reason}. What gives tokens is reached over https; allow_plaintext is for "
+                f"the MCP server itself. Allow it with insecure_hosts=[{place.host!r}]",
+            )
         return place
 
     async def _inner(self, place: Place, step: str) -> str | None:

@@ -22,7 +22,7 @@ from mcprelay.auth.failure import StepFailed, required, shown
 from mcprelay.auth.grant import AuthorizationCode
 from mcprelay.auth.negotiation import Negotiation
 from mcprelay.auth.registration import Registration
-from mcprelay.auth.scout import Asked, Scout, asked_by, understood
+from mcprelay.auth.scout import Asked, Scout, asked_by, fields_of, understood
 from mcprelay.errors import ConfigurationError
 from mcprelay.wire import challenge as wire
 
@@ -114,7 +114,7 @@ class OAuthCredentials:
         if record is None:
             return []
         if record.stale(self._settings.clock.time(), leeway=self._settings.leeway) and self._silent(record):
-            await self._try_renewal(record)
+            await self._try_renewal(record, Asked(refused=False, fields=fields_of(request)))
             record = state.record
             if record is None:
                 return []
@@ -239,23 +239,23 @@ class OAuthCredentials:
         """Whether a new token can be had without asking anyone."""
         return record.token.refresh_token is not None or not isinstance(self._settings.grant, AuthorizationCode)
 
-    async def _try_renewal(self, record: Record) -> None:
+    async def _try_renewal(self, record: Record, asked: Asked) -> None:
         now = self._settings.clock.monotonic
         if now() < self._state.rest_until:
             return
         try:
-            await self._single(lambda: self._renew(record))
+            await self._single(lambda: self._renew(record, asked))
         except StepFailed:
             self._state.rest_until = now() + REST
 
-    async def _renew(self, record: Record) -> None:
+    async def _renew(self, record: Record, asked: Asked) -> None:
         """Renew a token that is about to expire."""
         if await self._adopt_stored(record.token.access_token):
             return
         if record.token.refresh_token is not None and await self._refreshed(record):
             return
         if not isinstance(self._settings.grant, AuthorizationCode):
-            await self._obtain(Asked(refused=False))
+            await self._obtain(asked)
 
     async def _replace(self, used: str, asked: Asked) -> None:
         """Replace a token that the server does not accept: by a refresh, or by asking anew when that is too little."""

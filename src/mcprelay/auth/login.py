@@ -14,8 +14,9 @@ from mcprelay.auth.address import parse
 from mcprelay.auth.failure import StepFailed, required, shown
 from mcprelay.auth.interaction import Refuse
 from mcprelay.auth.oauth import OAuth
-from mcprelay.auth.scout import Asked, asked_by, understood
+from mcprelay.auth.scout import Asked, asked_by, fields_of, understood
 from mcprelay.auth.store import FileStore, MemoryStore
+from mcprelay.client.courier import checked
 from mcprelay.errors import ConfigurationError, ConnectFailed, Evidence, NotSent
 from mcprelay.ports import Request
 from mcprelay.wire import challenge as wire
@@ -75,36 +76,49 @@ def stored(target: str, **settings: Any) -> OAuth:
     return OAuth(**(known | settings))
 
 
-async def login(url: str, *, auth: OAuth, sender: Sender, client: Literal["given", "remembered"] = "given") -> Account:
+async def login(
+    url: str,
+    *,
+    auth: OAuth,
+    sender: Sender,
+    headers: Mapping[str, str] | None = None,
+    client: Literal["given", "remembered"] = "given",
+) -> Account:
     """Get a token for a server now, and keep it in the store of `auth`.
 
     Args:
         url: The MCP server.
         auth: The settings, and the store.
         sender: Sends the requests.
+        headers: HTTP headers that the server wants of every request. They go to its origin alone, and there with what
+            asks the server itself, never to an authorization server.
         client: `remembered` keeps the client of `auth` with its secret as well, so that whoever uses the store need not
             be given it.
 
     Raises:
         AuthorizationRequired: A token could not be had; the sentence names the step, the URL and what came back.
-        ConfigurationError: `url` is not one that credentials may go to, the server asks for no authorization, or the
-            store cannot be used.
+        ConfigurationError: `url` is not one that credentials may go to, a header cannot be sent or is `Authorization`,
+            the server asks for no authorization, or the store cannot be used.
         CallFailed: The server could not be reached.
     """
     credentials = auth.bound(url, sender=sender)
     request = Request(
         url=parse(url.partition("#")[0]).url,
-        headers=[("Content-Type", "application/json"), ("Accept", "application/json, text/event-stream")],
+        headers=[
+            ("Content-Type", "application/json"),
+            ("Accept", "application/json, text/event-stream"),
+            *_own(headers or {}),
+        ],
         body=_HARMLESS,
     )
     try:
-        status, headers = await _knock(request, sender)
+        status, answered = await _knock(request, sender)
     except NotSent as error:
         raise ConnectFailed(str(error), evidence=Evidence.NOT_SENT) from error
     challenge: Challenge | None = None
-    asked = Asked(refused=False)
+    asked = Asked(refused=False, fields=fields_of(request))
     if status == 401:
-        challenges = wire.parse(headers.get("www-authenticate", ""))
+        challenges = wire.parse(answered.get("www-authenticate", ""))
         challenge = understood(challenges)
         asked = asked_by(request, challenges)
     try:
@@ -118,7 +132,17 @@ async def login(url: str, *, auth: OAuth, sender: Sender, client: Literal["given
                 f"{shown(url)} asks for no authorization (it answered {status}) and publishes nothing about any: "
                 f"{error.sentence}"
             ) from error
-        raise required(request, status, headers, said=str(error), challenge=challenge) from error
+        raise required(request, status, answered, said=str(error), challenge=challenge) from error
+
+
+def _own(headers: Mapping[str, str]) -> list[tuple[str, str]]:
+    """The user's headers, ready to send, none of which is to say who calls."""
+    for name in headers:
+        if name.lower() in ("authorization", "dpop"):
+            raise ConfigurationError(
+                f"headers: {name!r} says who calls, and so does the token that a login gets: leave it out to log in"
+            )
+    return checked(headers)
 
 
 async def _knock(request: Request, sender: Sender) -> tuple[int, Mapping[str, str]]:

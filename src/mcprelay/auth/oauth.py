@@ -5,6 +5,7 @@ Knows the settings. When a token is shown, renewed or asked for, `credentials` k
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Literal
@@ -29,7 +30,8 @@ class OAuth:
 
     Nothing happens before the server asks. Then the authorization server is found, the client registered, the person
     asked (or not, depending on `grant`), and the refused request sent again. Tokens go to the server that they are for
-    and nowhere else, and never over plain http but to this machine.
+    and nowhere else, and over plain http to this machine alone; `allow_plaintext=True` of a client lets them go to its
+    server so, and leaves all that gives tokens to https.
 
     Args:
         grant: The way to a token: `AuthorizationCode()`, `ClientCredentials()`, `JwtBearer(...)` or
@@ -50,7 +52,8 @@ class OAuth:
         fallback: `refuse` does not take a server without metadata for its own authorization server, as the first
             revision with authorization did.
         allowed_hosts: Hosts, addresses and networks that a server may name although they are not public.
-        insecure_hosts: Hosts to which plain http is allowed.
+        insecure_hosts: Hosts to which plain http is allowed, even to an authorization server there. No server may have
+            its endpoints so by the specification: for a network of your own, where nobody can listen.
         attempts: How often one request, and one set of scopes, is asked authorization for.
         leeway: Seconds before its expiry at which a token is renewed.
         request_timeout: Seconds for each request on the way to a token.
@@ -122,20 +125,32 @@ class OAuth:
         )
         self._vault = Vault(MemoryStore() if store is None else store, account=account)
         self._states: dict[str, State] = {}
+        self._plain: frozenset[str] = frozenset()
 
     def __repr__(self) -> str:
         return f"OAuth({type(self.settings.grant).__name__})"
+
+    def over_plaintext(self, url: str) -> OAuth:
+        """The same credentials, whose tokens may go to `url` although that is plain http on another machine.
+
+        What the server there publishes about itself is read over plain http, too. Authorization servers stay where they
+        are safe: "All authorization server endpoints MUST be served over HTTPS".
+        """
+        made = copy.copy(self)
+        made._plain = self._plain | {url}  # noqa: SLF001 - one of us
+        return made
 
     def bind(self, url: str, *, sender: Sender) -> Credentials:
         """The credentials for the MCP server at `url`.
 
         Raises:
-            ConfigurationError: `url` is plain http on another machine, and `insecure_hosts` does not hold it.
+            ConfigurationError: `url` is plain http on another machine, and neither `over_plaintext` nor
+                `insecure_hosts` allows it.
         """
         return self.bound(url, sender=sender)
 
     def bound(self, url: str, *, sender: Sender) -> OAuthCredentials:
         """As `bind`, with what logging in and out needs besides."""
-        server = bearer.home(url, insecure_hosts=self.settings.insecure_hosts)
+        server = bearer.home(url, insecure_hosts=self.settings.insecure_hosts, plain=self._plain)
         state = self._states.setdefault(server.url, State())
         return OAuthCredentials(self.settings, server, state=state, vault=self._vault, sender=sender)

@@ -14,6 +14,8 @@ from mcprelay.auth.address import Place, parse, same_origin
 from mcprelay.auth.discovery import Finding, ResourceMetadata, ServerMetadata
 from mcprelay.auth.failure import StepFailed, clean, shown
 from mcprelay.auth.flow import scopes
+from mcprelay.auth.veil import Veiled
+from mcprelay.core.dialer import is_reserved
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,9 +29,11 @@ RESOURCE_STEP = "resource metadata discovery"
 SERVER_STEP = "authorization server discovery"
 
 _TOKEN_SCHEMES = frozenset({"bearer", "dpop"})
+_SHOWN = frozenset({"authorization", "dpop"})
+"""Headers that credentials are shown in."""
 
 
-class Asked(Struct, frozen=True, kw_only=True):
+class Asked(Veiled, frozen=True, kw_only=True):
     """What a server's refusal says, as far as the way to a token depends on it.
 
     Attributes:
@@ -38,6 +42,8 @@ class Asked(Struct, frozen=True, kw_only=True):
         schemes: The schemes of its challenges, in lower case; empty when it sent none.
         version: The protocol revision of the refused request, or None.
         refused: Whether there was a refusal at all; a login may begin without one.
+        fields: The user's own headers for this server. They go with requests for what the server itself publishes, and
+            never to an authorization server, not even to one at the same origin.
     """
 
     metadata_url: str | None = None
@@ -45,6 +51,7 @@ class Asked(Struct, frozen=True, kw_only=True):
     schemes: frozenset[str] = frozenset()
     version: str | None = None
     refused: bool = True
+    fields: tuple[tuple[str, str], ...] = ()
 
 
 def asked_by(request: Request, challenges: Sequence[Challenge]) -> Asked:
@@ -57,7 +64,17 @@ def asked_by(request: Request, challenges: Sequence[Challenge]) -> Asked:
         scope=scopes(parameters.get("scope")),
         schemes=frozenset(challenge.scheme.lower() for challenge in challenges),
         version=version,
+        fields=fields_of(request),
     )
+
+
+def fields_of(request: Request) -> tuple[tuple[str, str], ...]:
+    """The user's own headers among those of a request: none of the protocol's, and none that shows credentials."""
+    return tuple((name, value) for name, value in request.headers if not _is_ours(name))
+
+
+def _is_ours(name: str) -> bool:
+    return is_reserved(name) or name.lower() in _SHOWN
 
 
 def understood(challenges: Sequence[Challenge]) -> Challenge | None:
@@ -129,10 +146,12 @@ class Scout:
 
     async def _document(self, url: str, asked: Asked, *, step: str) -> bytes | None:
         """A JSON object, or None when there is none at the URL; `_tried` says what was there instead."""
-        headers = (
-            [("MCP-Protocol-Version", asked.version)] if asked.version and same_origin(url, self._server.url) else []
-        )
-        answer = await self._courier.get(url, step=step, headers=headers)
+        headers: list[tuple[str, str]] = []
+        published = step == RESOURCE_STEP
+        if same_origin(url, self._server.url):
+            headers += [("MCP-Protocol-Version", asked.version)] if asked.version else []
+            headers += asked.fields if published else ()
+        answer = await self._courier.get(url, step=step, headers=headers, of="server" if published else "another")
         found = discovery.finding(answer.status)
         if found is Finding.BROKEN:
             raise StepFailed(step, answer.summary)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 
@@ -19,7 +19,7 @@ from mcprelay.errors import ConfigurationError, MCPRelayError
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterable
 
-    from mcprelay.auth import Interaction, Registered
+    from mcprelay.auth import Interaction, OAuth, Registered
     from mcprelay.ports import Sender
     from mcprelay.relay.settings import ServerSettings
 
@@ -89,15 +89,17 @@ async def login(target: str, wishes: Wishes = Wishes()) -> None:  # noqa: B008 -
     from mcprelay.auth.store import FileStore
 
     url, server = meant(target)
-    auth = OAuth(
+    given = OAuth(
         store=FileStore(),
         scopes=wishes.scope or (),
         client=wishes.client(),
         interaction=wishes.interaction(),
         allowed_hosts=wishes.allowed_hosts,
     )
+    headers = {name: secret.value for name, secret in server.headers.items()}
     async with _sender(server) as sender:
-        found = await account.login(url, auth=auth, sender=sender, client="remembered")
+        auth = _bindable(given, server, url)
+        found = await account.login(url, auth=auth, sender=sender, headers=headers, client="remembered")
     say(f"logged in at {found.server} by {found.issuer}; scope: {' '.join(found.scope) or 'none named'}")
     if server.name != url and server.auth is None:
         say(f'set auth = "oauth" for [servers.{target}] in mcprelay.toml: until then its token is not used there')
@@ -111,7 +113,8 @@ async def logout(target: str) -> None:
     url, server = meant(target)
     try:
         async with _sender(server) as sender:
-            outcome = await account.logout(url, auth=account.stored(target), sender=sender)
+            auth = _bindable(account.stored(target), server, url)
+            outcome = await account.logout(url, auth=auth, sender=sender)
     except StepFailed as error:
         raise MCPRelayError(f"{error}. The token is forgotten here all the same") from error
     said = {
@@ -120,6 +123,11 @@ async def logout(target: str) -> None:
         "none": "there was no token",
     }
     say(said[outcome])
+
+
+def _bindable(auth: OAuth, server: ServerSettings, url: str) -> OAuth:
+    """What may go to the server as its table says; how an authorization server is reached, no table says."""
+    return auth.over_plaintext(url) if server.allow_plaintext else auth
 
 
 def meant(target: str) -> tuple[str, ServerSettings]:
@@ -152,7 +160,7 @@ async def _sender(server: ServerSettings) -> AsyncGenerator[Sender]:
     from mcprelay.relay.network import network
 
     way = network(server)
-    way.pop("allow_plaintext", None)  # that is not for what OAuth sends
+    way.pop("allow_plaintext", None)  # what may go where, the credentials know
     sender = HttpSender(**way)
     try:
         yield sender
@@ -160,7 +168,9 @@ async def _sender(server: ServerSettings) -> AsyncGenerator[Sender]:
         await sender.aclose()
 
 
-def advised(auth: Any, *, target: str, url: str, headers: Iterable[str]) -> Any:
+def advised(
+    auth: Any, *, target: str, url: str, headers: Iterable[str], plaintext: Literal["refused", "allowed"] = "refused"
+) -> Any:
     """What a command shows to a server, such that a refusal says what to run.
 
     Args:
@@ -168,12 +178,13 @@ def advised(auth: Any, *, target: str, url: str, headers: Iterable[str]) -> Any:
         target: What the person wrote.
         url: The address that it means.
         headers: The names of the headers that go with each request.
+        plaintext: Whether it may be shown over plain HTTP to another machine.
     """
     from mcprelay.auth.address import insecure, parse
     from mcprelay.auth.bearer import Anonymous, StaticToken
 
     try:
-        if insecure(parse(url)) is not None:
+        if insecure(parse(url)) is not None and plaintext == "refused":
             return auth  # nothing may be shown there, and the client says so
     except ValueError:
         return auth

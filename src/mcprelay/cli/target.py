@@ -91,7 +91,13 @@ def open_client(target: str, options: Options, **handlers: Any) -> Client:
     what, extra = _meaning(target, options)
     _check_fit(options, command=not isinstance(what, str))
     if isinstance(what, str):
-        extra["auth"] = advised(extra["auth"], target=target, url=what, headers=extra["headers"] or ())
+        extra["auth"] = advised(
+            extra["auth"],
+            target=target,
+            url=what,
+            headers=extra["headers"] or (),
+            plaintext="allowed" if extra.get("allow_plaintext") else "refused",
+        )
     given: dict[str, Any] = {"revision": options.revision, **extra, **handlers}
     if options.timeout is not None:
         given["request_timeout"] = given["connect_timeout"] = options.timeout

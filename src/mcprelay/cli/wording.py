@@ -11,8 +11,12 @@ _HERE = tuple(
     (re.compile(pattern), words)
     for pattern, words in (
         (r"allow it with allowed_hosts=\['([^']*)'\]", r"allow it: mcprelay login --allow-host \1"),
-        (r"Use https, or allow it with insecure_hosts=\[[^]]*\]", "Use https"),
+        (
+            r"allow_plaintext=True of a client, or insecure_hosts=\[[^]]*\] of what it has for auth",
+            "set allow_plaintext = true for the server in mcprelay.toml",
+        ),
         (r"\. Allow it with insecure_hosts=\[[^]]*\]", ". Only https will do"),
+        (r"^headers: (.*): leave it out to log in", r"headers in mcprelay.toml: \1: take it out there to log in"),
         (r"allow_plaintext=True where", "allow_plaintext = true for the server in mcprelay.toml, where"),
         (r"say allow_unauthenticated=True", "say --allow-unauthenticated"),
         (r"\(auth=\.\.\., headers=\.\.\.\)", "(--token, --header)"),

@@ -87,7 +87,8 @@ class Client(Catalogue):
         proxy: The URL of an HTTP proxy.
         ssl: How TLS is done: custom authorities, a client certificate.
         trust_env: Whether proxies named by the environment are used.
-        allow_plaintext: Whether credentials may go over plain HTTP to another machine.
+        allow_plaintext: Whether credentials may go over plain HTTP to another machine. What gives tokens to `OAuth` is
+            reached over https all the same.
         cache: Where fresh results are kept; clients of one loop may share one, and share what is the same for them.
         memory: Where the eras of servers are remembered; the process shares one.
         check_output: Whether structured content is checked against the output schema of a tool that was listed.

@@ -401,8 +401,10 @@ def target_of(
 
 
 def _auth(auth: Any, url: str, headers: Fields | None, *, allow_plaintext: bool) -> Auth | None:
-    if auth is None or callable(getattr(auth, "bind", None)):
-        return auth  # type: ignore[no-any-return]
+    if auth is None:
+        return None
+    if callable(getattr(auth, "bind", None)):
+        return _over(auth, url) if allow_plaintext else auth  # type: ignore[no-any-return]
     if not isinstance(auth, str) and not callable(auth):
         raise ConfigurationError(f"auth is a token, a function that gives one, or an Auth, not {type(auth).__name__}")
     from mcprelay.auth.bearer import StaticToken
@@ -410,9 +412,15 @@ def _auth(auth: Any, url: str, headers: Fields | None, *, allow_plaintext: bool)
 
     if headers is not None and not callable(headers):
         check_alone(headers)
-    host = _split(url).hostname or ""
     given: Any = auth
-    return StaticToken(given, insecure_hosts=(host,) if allow_plaintext else ())
+    token = StaticToken(given)
+    return token.over_plaintext(url) if allow_plaintext else token
+
+
+def _over(auth: Any, url: str) -> Any:
+    """Credentials that may go over plain HTTP to the server, where they can; others decide for themselves."""
+    over: Any = getattr(auth, "over_plaintext", None)
+    return over(url) if callable(over) else auth
 
 
 def _only(owner: str, **options: Any) -> None:
