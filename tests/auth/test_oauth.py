@@ -614,6 +614,17 @@ async def test_an_authorization_server_at_the_servers_own_origin_gets_none_of_th
     assert set(who_got(network, "x-gate")) == {MCP, "https://mcp.example.com/.well-known/oauth-protected-resource/mcp"}
 
 
+async def test_a_server_that_is_its_own_authorization_server_gets_none_of_them_as_such(make):
+    """As one of the first revision with authorization is, which publishes nothing about itself."""
+    resource, issuer = Resource(), Issuer("https://mcp.example.com")
+    resource.metadata = resource.challenge = None
+    network = World()
+    network.add(resource.origin, lambda request: resource(request) if request.url == MCP else issuer(request))
+    await called_with(make(network).bind(MCP, sender=network), network, [("X-Gate", "s3same")])
+    assert issuer.issued == 1
+    assert {url for url in who_got(network, "x-gate") if "oauth-protected-resource" not in url} == {MCP}
+
+
 async def test_metadata_at_another_origin_gets_none_of_them(make):
     resource = Resource()
     resource.challenge = 'Bearer resource_metadata="https://elsewhere.example/metadata"'
