@@ -137,12 +137,13 @@ async def login(
 
 def _own(headers: Mapping[str, str]) -> list[tuple[str, str]]:
     """The user's headers, ready to send, none of which is to say who calls."""
-    for name in headers:
+    fields = checked(headers)
+    for name, _ in fields:
         if name.lower() in ("authorization", "dpop"):
             raise ConfigurationError(
                 f"headers: {name!r} says who calls, and so does the token that a login gets: leave it out to log in"
             )
-    return checked(headers)
+    return fields
 
 
 async def _knock(request: Request, sender: Sender) -> tuple[int, Mapping[str, str]]:
