@@ -98,7 +98,8 @@ def test_pins_may_be_digests():
     found = server(f'pins = {{ t = "{DIGEST}" }}')
     assert found.pins.check("t", DIGEST) is True
     assert found.unpinned == "withheld"
-    assert server('pins = "required"').unpinned == "withheld"
+    assert server('pins = "required"').unpinned == "refused"
+    assert server("").unpinned == "withheld"
 
 
 def test_how_a_server_is_reached_over_http():

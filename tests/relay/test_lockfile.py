@@ -6,7 +6,7 @@ import pytest
 
 from mcprelay.relay import Lock, LockUnreadable, lockfile
 from mcprelay.relay.lock import save
-from mcprelay.relay.lockfile import LockFile
+from mcprelay.relay.lockfile import LockFile, Usual
 from mcprelay.testing import FakeClock
 
 NAMES = ("a", "b")  # of one length, so that files of either have one size
@@ -104,7 +104,7 @@ def test_a_file_that_was_never_there_is_looked_for_once_a_second_by_calls(tmp_pa
 
 
 def test_why_no_lock_was_read_is_known(tmp_path):
-    seen = LockFile(tmp_path / "lock")
+    seen = LockFile(Usual(tmp_path / "lock"))
     assert not seen.now().sections
     assert seen.absence == f"there is no {tmp_path / 'lock'}; `mcprelay lock` writes it"
     written(tmp_path / "lock", "a")

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from time import monotonic
+from typing import NamedTuple
 
 from mcprelay.relay import given, lock
 from mcprelay.relay.errors import LockUnreadable
 
+log = logging.getLogger("mcprelay.relay")
 _ABSENT = 1.0
 """Seconds for which calls do not look again for a file that was never there: not to find it costs a third of a call."""
+
+
+class Usual(NamedTuple):
+    """Where a lock file is looked for that nobody has named: it may as well not be there."""
+
+    path: str | os.PathLike[str]
 
 
 class LockFile:
@@ -18,16 +27,22 @@ class LockFile:
     Args:
         source: The file's path, a lock, or None where there is none.
 
+    Attributes:
+        named: Whether the application named a file, so that its absence is a fault.
+
     Raises:
         SettingWrong: It is none of these.
     """
 
-    def __init__(self, source: str | os.PathLike[str] | lock.Lock | None) -> None:
+    def __init__(self, source: str | os.PathLike[str] | lock.Lock | Usual | None) -> None:
+        self.named = source is not None and not isinstance(source, lock.Lock | Usual)
+        source = source.path if isinstance(source, Usual) else source
         self._lock = source if isinstance(source, lock.Lock) else lock.Lock()
         self._path: str | None = None
         self._read = isinstance(source, lock.Lock)
         self._written: tuple[int, ...] = ()
         self._absent_until = 0.0
+        self._warned = False
         if source is not None and not isinstance(source, lock.Lock):
             given.path("lock", source)
             self._path = _absolute(os.fsdecode(source))
@@ -40,7 +55,14 @@ class LockFile:
             return ""
         if self._path is None:
             return "lock=None"
+        if self.named:
+            return f"there is no {self._path}, which lock= names; see that the path is right, or restore the file"
         return f"there is no {self._path}; `mcprelay lock` writes it"
+
+    @property
+    def lost(self) -> bool:
+        """Whether there was no file when `now` was asked for, though the application named one."""
+        return self.named and not self._read
 
     def lately(self) -> lock.Lock:
         """The lock for one of many calls: as `now`, but for a file that was never there is looked once a second."""
@@ -69,9 +91,16 @@ class LockFile:
                     f"{self._path}: it was here and is gone, so nothing says what was reviewed, and no tool is offered"
                     " or called. Restore it; or start the application anew, if it is to go on without one"
                 ) from None
+            self._warn()
         except OSError as error:
             raise lock.unreadable(self._path, error) from error
         return self._lock
+
+    def _warn(self) -> None:
+        """Tell the log, once, of a file that was named and is not there: not everyone prints the report."""
+        if self.named and not self._warned:
+            self._warned = True
+            log.warning("%s; what servers offer is compared with nothing", self.absence)
 
 
 def _absolute(path: str) -> str:

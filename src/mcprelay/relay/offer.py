@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from mcprelay.relay.errors import RelayError
     from mcprelay.relay.gate import Gated
     from mcprelay.relay.listed import Listed
+    from mcprelay.relay.lockfile import LockFile
     from mcprelay.relay.names import Shadow
     from mcprelay.relay.post import Post
     from mcprelay.relay.selection import Selection
@@ -39,12 +40,12 @@ def offered(
     gate: Gated | None,
     local: Sequence[str],
     unreachable: Mapping[str, RelayError],
-    lock: str = "",
+    lock: LockFile,
 ) -> ToolSet:
     """The set.
 
     Args:
-        lock: Why no lock was read, if none was.
+        lock: By what it was selected, as it was read for that.
 
     Raises:
         DefinitionRefused: A tool that was asked for by name cannot have a public name of its own.
@@ -52,7 +53,7 @@ def offered(
     making = _Making(gate)
     for one in chosen:
         making.take(one)
-    report = partial(_report, tuple(chosen), making, dict(unreachable), lock)
+    report = partial(_report, tuple(chosen), making, dict(unreachable), (lock.absence, lock.lost))
     return ToolSet(making.tools, report=report, local=local)
 
 
@@ -60,7 +61,7 @@ def _report(
     chosen: Sequence[Chosen],
     making: _Making,
     unreachable: dict[str, RelayError],
-    lock: str,
+    lock: tuple[str, bool],
     shadowed: tuple[Shadow, ...],
 ) -> Report:
     selections = [one.selection for one in chosen]
@@ -74,7 +75,8 @@ def _report(
         shadowed=shadowed,
         unreachable=unreachable,
         notes=tuple((one.post.settings.name, note) for one in chosen for note in one.listed.notes),
-        lock=lock,
+        lock=lock[0],
+        lock_lost=lock[1],
         heard={one.post.settings.name: one.heard for one in chosen if one.heard},
     )
 

@@ -19,7 +19,7 @@ from mcprelay.relay.frame import Filter, Funnel, TokenCounter
 from mcprelay.relay.gate import PATIENCE, Gate, Gated
 from mcprelay.relay.library import Library
 from mcprelay.relay.lock import Lock
-from mcprelay.relay.lockfile import LockFile
+from mcprelay.relay.lockfile import LockFile, Usual
 from mcprelay.relay.offer import Chosen, offered
 from mcprelay.relay.post import Post
 from mcprelay.relay.question import Askers, OnAsked
@@ -49,7 +49,8 @@ class Relay(Library):
         gate_timeout: Seconds that the gate may take for one call, which is denied then; `math.inf` is no limit. A
             person whom it asks by `ask` has the patience said there.
         lock: What was reviewed: the path of a lock file, or a lock; `mcprelay.lock` in the working directory unless
-            something is said. A file that is not there says nothing, and the report says that. None is no lock.
+            something is said. A file that is not there says nothing, and the report says that; where it was named here,
+            the report is not clean, and the log has a warning. None is no lock.
         filters: See each text before a model does.
         tokens: Counts the tokens of a text, for limits in tokens.
         local: Names of the application's own functions, for the report on what may be taken for something else.
@@ -72,7 +73,7 @@ class Relay(Library):
         limits: Limits | Mapping[str, Any] | None = None,
         gate: Gate | None = None,
         gate_timeout: float = PATIENCE,
-        lock: str | os.PathLike[str] | Lock | None = config.LOCK,
+        lock: str | os.PathLike[str] | Lock | Usual | None = Usual(config.LOCK),
         filters: Sequence[Filter] = (),
         tokens: TokenCounter | None = None,
         local: Sequence[str] = (),
@@ -122,7 +123,7 @@ class Relay(Library):
             if name in options:
                 raise SettingWrong(f"{name} is what the file says; give the file {name}, or make a Relay({name}=…)")
         read = config.load(path, env=env)
-        given_here: dict[str, Any] = {"lock": read.lock, **options}
+        given_here: dict[str, Any] = {"lock": None if read.lock is None else Usual(read.lock), **options}
         relay = cls(cache=read.cache, **given_here)
         relay.__dict__.update(_config=read if allow is None else read.trusting(allow))
         return relay
@@ -241,7 +242,7 @@ class Relay(Library):
             section = lock.section(name)
             made = await select(listed, settings=post.settings, section=section, readings=self._readings)
             chosen.append(Chosen(post, listed, made, self._stations.heard(name)))
-        tools = offered(chosen, gate=self._gate, local=self._local, unreachable=unreachable, lock=self._lock.absence)
+        tools = offered(chosen, gate=self._gate, local=self._local, unreachable=unreachable, lock=self._lock)
         if strict:
             tools.report().require_clean()
         return tools

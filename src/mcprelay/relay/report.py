@@ -36,12 +36,14 @@ class Report(Struct, frozen=True, kw_only=True):
         missing: Asked for by name in `allow`, or in `pins`, and not there.
         excluded: Cannot be offered, with the reason.
         changed: Not what was reviewed, with the differences: withdrawn until they are reviewed again.
-        new: Not in the lock file's section of their server: withheld until they are reviewed.
+        new: Not in the lock file's section of their server, or, with `pins = "required"`, in no section at all:
+            withheld until they are reviewed.
         unpinned: Public names of what is offered without a pin.
         shadowed: What may be taken for something else.
         unreachable: Servers that gave no list, by name; only with `skip_unavailable=True`.
         notes: What was wrong with a list, by server.
         lock: Why no lock was read, so that what is offered was compared with nothing; empty where one was.
+        lock_lost: Whether that is because a lock file that the application named is not there.
         heard: What servers said unasked, counted: `changes` of the list, `logs`, and of what was thrown away
             what was `unasked`, such as progress, or `unreadable`.
     """
@@ -56,6 +58,7 @@ class Report(Struct, frozen=True, kw_only=True):
     unreachable: dict[str, RelayError] = {}
     notes: tuple[tuple[str, str], ...] = ()
     lock: str = ""
+    lock_lost: bool = False
     heard: dict[str, dict[str, int]] = {}
 
     def __str__(self) -> str:
@@ -63,10 +66,9 @@ class Report(Struct, frozen=True, kw_only=True):
 
     @property
     def is_clean(self) -> bool:
-        """Whether everything that was asked for is offered, and nothing may be taken for something else."""
-        return not (
-            self.missing or self.excluded or self.changed or self.new or self.shadowed or self.unreachable or self.notes
-        )
+        """Whether everything asked for is offered, compared as was said, and not to be taken for something else."""
+        wanting = (self.missing, self.excluded, self.changed, self.new, self.unreachable)
+        return not (any(wanting) or self.shadowed or self.notes or self.lock_lost)
 
     def require_clean(self) -> None:
         """See that the report is clean.

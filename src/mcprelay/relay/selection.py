@@ -113,8 +113,7 @@ class _Choosing:
             definition = self.room.define(raw)
             pinned = pin(definition, settings=settings, section=self._section, revision=self._revision)
             if pinned == "new":
-                reason = f"review it with `mcprelay lock {settings.name}`"
-                made.new.append(Left(server=settings.name, tool=name, reason=reason))
+                made.new.append(Left(server=settings.name, tool=name, reason=_unreviewed(settings, self._section)))
                 return
             reading = self.room.read(definition)
         except DefinitionChanged as changed:
@@ -176,7 +175,15 @@ def pin(
         return "pinned"
     if told:
         return "pinned"
-    return "unpinned" if section is None or settings.unpinned == "offered" else "new"
+    if settings.unpinned == "withheld":
+        return "unpinned" if section is None else "new"
+    return "unpinned" if settings.unpinned == "offered" else "new"
+
+
+def _unreviewed(settings: ServerSettings, section: Section | None) -> str:
+    """Why a tool is withheld that nobody has reviewed, and what to do about it."""
+    then = f"review it with `mcprelay lock {settings.name}`"
+    return then if section is not None else f'pins = "required", and nothing of its server is on record: {then}'
 
 
 def by_settings(definition: Definition, server: str) -> str:

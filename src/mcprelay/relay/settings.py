@@ -84,7 +84,8 @@ class ServerSettings(Struct, frozen=True, kw_only=True, repr_omit_defaults=True)
         resources: Which resources may be used, by URI.
         instructions: Whether its instructions may be shown to a model.
         pins: Digests pinned in settings, beside the lock file.
-        unpinned: Whether an allowed tool that is not in the server's section of the lock file is offered.
+        unpinned: What becomes of an allowed tool that is not in the lock file: `offered`; `withheld` where the file has
+            a section for its server; or `refused`, withheld whether it has or not.
         limits: Bounds.
         prefix: What its tools' public names begin with, instead of its name; empty for nothing.
     """
@@ -113,7 +114,7 @@ class ServerSettings(Struct, frozen=True, kw_only=True, repr_omit_defaults=True)
     resources: Trust = UNDECLARED
     instructions: bool = False
     pins: Pins = Pins(digests={})
-    unpinned: Literal["withheld", "offered"] = "withheld"
+    unpinned: Literal["withheld", "offered", "refused"] = "withheld"
     limits: Limits = Limits()
     prefix: str | None = None
 

@@ -7,7 +7,7 @@ import re
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 from urllib.parse import urlsplit
 
 from mcprelay.client.network import Network
@@ -87,7 +87,7 @@ def read_server(
         resources=entry.trust("resources"),
         instructions=entry.flag("instructions"),
         pins=pins,
-        unpinned="offered" if unpinned == "optional" else "withheld",
+        unpinned=_UNPINNED[unpinned],
         limits=entry.limits("limits", limits),
         prefix=_prefix(entry),
     )
@@ -104,6 +104,14 @@ _ELSEWHERE = {
     "alwaysAllow": "what may be used is said by allow, and what may run without asking by a gate",
 }
 """What the files of desktop clients have and our tables have not, with what stands for it."""
+
+
+_UNPINNED: dict[str | None, Literal["withheld", "offered", "refused"]] = {
+    None: "withheld",
+    "optional": "offered",
+    "required": "refused",
+}
+"""What `pins` makes of a tool that nobody has reviewed. Who says `required` means servers without any review, too."""
 
 
 def _is_name(name: Any) -> bool:

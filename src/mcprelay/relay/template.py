@@ -34,8 +34,9 @@ TEMPLATE = """\
 # prompts      = ["summary"]                     # prompts and resources have lists of their own
 # resources    = ["file:///srv/data/README.md"]
 # instructions = false                           # whether the server's own instructions may be shown
-# pins         = "required"                      # or "optional": offer tools that are not in the lock file, too;
-#                                                # or a table of digests: { read_file = "sha256:…" }
+# pins         = "required"                      # offer what is in the lock file only, though nothing is there yet; or
+#                                                # "optional": offer tools that are not in it, too; or a table of
+#                                                # digests: { read_file = "sha256:…" }
 #
 # [servers.files.limits]
 # result_bytes = 65536

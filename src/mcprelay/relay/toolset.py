@@ -143,6 +143,7 @@ def _joined(
         unreachable={**first.unreachable, **second.unreachable},
         notes=_once(first.notes, second.notes),
         lock="; ".join(why for why in _once((first.lock,), (second.lock,)) if why),
+        lock_lost=first.lock_lost or second.lock_lost,
         heard={**first.heard, **second.heard},
     )
 
