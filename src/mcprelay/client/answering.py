@@ -12,8 +12,17 @@ import msgspec
 from msgspec import Raw
 
 from mcprelay.client import failure
+from mcprelay.client.handler import OPTIONS
 from mcprelay.client.question import fault
-from mcprelay.errors import CallFailed, CallLimitExceeded, ConfigurationError, Evidence
+from mcprelay.errors import (
+    CallFailed,
+    CallLimitExceeded,
+    ConfigurationError,
+    Evidence,
+    NeedsInput,
+    ToolError,
+    told,
+)
 from mcprelay.revisions import NEWEST
 from mcprelay.wire.field import shown
 
@@ -89,7 +98,7 @@ class Answering:
                     reason = f"{failure.what(call)}: the handler of {requests[key].method} was cancelled"
                     raise CallFailed(reason, evidence=Evidence.ANSWERED, **failure.known(call))
                 if task.done():
-                    self._require_said(call, task)
+                    self._require_said(call, task, requests[key].method)
             if late:
                 raise failure.expired(call, Evidence.MAYBE_SENT)
             return {key: Raw(task.result()) for key, task in tasks.items()}
@@ -100,17 +109,29 @@ class Answering:
             if unfinished:
                 await asyncio.wait(unfinished)
 
-    def _require_said(self, call: Call, task: asyncio.Future[bytes]) -> None:
-        """See that a handler gave an answer. What it raised goes through, but for what would say that nothing was sent.
+    def _require_said(self, call: Call, task: asyncio.Future[bytes], method: str) -> None:
+        """See that a handler gave an answer. What it raised goes through, with a note that says of which call that is.
+
+        What would be taken for the end of this very call, or would say that nothing of it was sent, does not.
 
         Raises:
-            CallFailed: Its answer does not fit, or it is set up wrongly.
+            CallFailed: Its answer does not fit, it is set up wrongly, or it made a call of its own that failed.
         """
         try:
             task.result()
         except ConfigurationError as error:
-            reason = f"{failure.what(call)}: {error}"
-            raise CallFailed(reason, evidence=Evidence.ANSWERED, **failure.known(call)) from error
+            raise self._failed(call, str(error)) from error
+        except (CallFailed, ToolError, NeedsInput) as error:  # of a call that the handler made
+            raise self._failed(call, f"{OPTIONS[method]} failed: {told(repr(error), most=1000)}") from error
+        except Exception as error:
+            error.add_note(
+                f"{OPTIONS[method]} raised it while {failure.what(call)} was asked something: the server has begun "
+                "with the call, and gets no answer, so repeat it only if that does no harm"
+            )
+            raise
+
+    def _failed(self, call: Call, reason: str) -> CallFailed:
+        return CallFailed(f"{failure.what(call)}: {reason}", evidence=Evidence.ANSWERED, **failure.known(call))
 
     async def pause(self, call: Call, number: int) -> None:
         """Wait before the server is asked again (mrtr, "Basic Workflow"), longer in each round, if time allows it.

@@ -29,6 +29,7 @@ class Call(Struct, eq=False):
         bound: The setting or argument that `deadline` comes from, and its seconds; None where it was given as a time.
         patient: Whether `deadline` is a default, which stands still while the server waits for an answer of ours.
         retry: When it may be sent again after a failure, or None.
+        unanswered: What a handler of ours raised when the server asked something for it, and which (handshake era).
         rounds: How often the server asked something while this was waited for (handshake era).
         idempotent: Whether the caller says that carrying it out twice does no harm.
         mended: Whether it was repeated already with the headers of a refreshed list.
@@ -66,6 +67,7 @@ class Call(Struct, eq=False):
     log_level: str | None = None
     notice: Any = None
     retry: Retry | None = None
+    unanswered: tuple[str, Exception] | None = None
     rounds: int = 0
     idempotent: bool = False
     mended: bool = False
@@ -90,6 +92,7 @@ class Call(Struct, eq=False):
             first=first,
             mended=False,
             strays=0,
+            unanswered=None,
             evidence=Evidence.NOT_SENT,
             begun=True,
             refused=False,

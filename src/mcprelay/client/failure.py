@@ -218,12 +218,23 @@ def remote(
     except msgspec.DecodeError:  # a number that is too large, or no UTF-8: the error counts all the same
         data = None
     advice = ""
-    if call.method not in GREETINGS:
+    if call.unanswered is not None:
+        advice = f"; {unanswered(call.unanswered)}"
+    elif call.method not in GREETINGS:
         busy = status in _BUSY
         meant = _wanting(data) or _ADVICE_FOR_CODE.get(error.code, _ANSWERED)
         advice = _advised(status, headers or {}) if busy else f"; {meant}"
     http: dict[str, Any] = {} if status < 300 else {"status": status, "headers": headers}
-    return RemoteError(error.code, error.message, data, what=what(call), advice=advice, **http, **known(call))
+    failed = RemoteError(error.code, error.message, data, what=what(call), advice=advice, **http, **known(call))
+    if call.unanswered is not None:
+        failed.__cause__ = call.unanswered[1]
+    return failed
+
+
+def unanswered(by: tuple[str, Exception]) -> str:
+    """What a handler of this client did in place of an answer."""
+    option, error = by
+    return f"{option} of this client failed ({told(repr(error))}), and the server was told that there is no answer"
 
 
 def _wanting(data: Any) -> str | None:

@@ -53,7 +53,8 @@ OnElicit: TypeAlias = Callable[[Elicitation], Any]
 OnSample: TypeAlias = Callable[[Sampling], Any]
 OnRoots: TypeAlias = Callable[[], Any] | Iterable[Root | str | os.PathLike[str]]
 
-_NAMES = {ELICIT: "on_elicit", SAMPLE: "on_sample", ROOTS: "on_roots"}
+OPTIONS = {ELICIT: "on_elicit", SAMPLE: "on_sample", ROOTS: "on_roots"}
+"""Which option answers a question."""
 _ELICITED = {"action", "content", "_meta"}
 _decode_elicitation = msgspec.json.Decoder(Elicitation).decode
 _decode_sampling = msgspec.json.Decoder(Sampling).decode
@@ -113,7 +114,7 @@ class Handlers:
             logger.warning("%s", why)
             raise ProtocolError(jsonrpc.INTERNAL_ERROR, why) from error
         except (ValueError, TypeError) as error:  # JSON has no such thing
-            raise ConfigurationError(f"what {_NAMES[method]} answered does not fit: {error}") from error
+            raise ConfigurationError(f"what {OPTIONS[method]} answered does not fit: {error}") from error
 
 
 def _as_spoken(revision: Revision, answer: Any) -> Any:
@@ -188,7 +189,7 @@ def _fitting(method: str, shape: Callable[[], T]) -> T:
     try:
         return shape()
     except (ValueError, TypeError) as error:
-        raise ConfigurationError(f"what {_NAMES[method]} answered does not fit: {error}") from error
+        raise ConfigurationError(f"what {OPTIONS[method]} answered does not fit: {error}") from error
 
 
 def shaped(request: InputRequest, value: Any) -> Any:

@@ -20,6 +20,7 @@ from msgspec import UNSET, Raw, UnsetType
 from mcprelay.client import failure, notice
 from mcprelay.client.deadline import Watch, is_cancelled
 from mcprelay.client.face import Face
+from mcprelay.client.handler import OPTIONS
 from mcprelay.client.progress import logger
 from mcprelay.core.peer import Called, Cancelled, Event, Expired, Notified, Peer, Rejected
 from mcprelay.errors import Evidence, ProtocolError
@@ -267,7 +268,7 @@ class Link:
             refusal = jsonrpc.refusal(event.id, jsonrpc.INTERNAL_ERROR, f"{reason}; try again later")
             self._say(self.peer.settle(event.id, refusal))
             return
-        task = self._serving[event.id] = self.started(self._answer(event))
+        task = self._serving[event.id] = self.started(self._answer(event, call or self._only_call()))
         task.add_done_callback(lambda _: self._serving.pop(event.id, None))
 
     @property
@@ -314,7 +315,12 @@ class Link:
         finally:
             self._owing -= 1
 
-    async def _answer(self, event: Called) -> None:
+    def _only_call(self) -> Call | None:
+        """The one call that waits, which a question is for then; of several it is not known for which."""
+        pending = self.peer.pending
+        return next(iter(pending.values())).slot if len(pending) == 1 else None
+
+    async def _answer(self, event: Called, call: Call | None) -> None:
         holding = self._stand_still(event.method)
         if holding:
             self.hold()
@@ -329,8 +335,10 @@ class Link:
             answer = self._unanswerable(event)
         except ProtocolError as error:
             answer = self.peer.settle(event.id, jsonrpc.refusal(event.id, error.code, error.message, error.data))
-        except Exception:  # noqa: BLE001 - it is the user's, and the server must not wait for ever
+        except Exception as error:  # noqa: BLE001 - it is the user's, and the server must not wait for ever
             logger.exception("the handler of %s failed", event.method)
+            if call is not None:
+                call.unanswered = OPTIONS.get(event.method, event.method), error
             answer = self._unanswerable(event)
         finally:
             if holding:

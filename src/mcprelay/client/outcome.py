@@ -57,12 +57,14 @@ class Refused(Struct, frozen=True):
         structured: The structured content as plain data; `msgspec.UNSET` when there was none.
         meta: The result's `_meta`.
         raw: The whole result as JSON.
+        cause: What a handler of this client raised when the server asked it something (handshake era), or None.
     """
 
     content: tuple[Block, ...] = ()
     structured: Any | UnsetType = UNSET
     meta: dict[str, Any] = {}
     raw: Raw = Raw(b"{}")
+    cause: Exception | None = None
 
     def __repr__(self) -> str:
         return _shown(self, "content", "structured", "meta")
@@ -82,12 +84,14 @@ class Refused(Struct, frozen=True):
             is_error=True,
             meta=self.meta or None,
         )
-        return ToolError(
+        error = ToolError(
             self.text or "the tool failed and did not say why",
             content=self.content,
             structured=structured,
             result=whole,
         )
+        error.__cause__ = self.cause
+        return error
 
 
 def text_of(content: tuple[Block, ...]) -> str:

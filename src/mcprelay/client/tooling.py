@@ -87,7 +87,8 @@ class Tooling:
         if meta and (link := self._caller.connection.current) is not None and link.face.info is None:
             introduce_by(link, meta)
         if answer.is_error:
-            return Refused(answer.content, structured, meta, answer.raw)
+            cause = None if call.unanswered is None else call.unanswered[1]
+            return Refused(answer.content, structured, meta, answer.raw, cause)
         if self._check_output and (known := self._toolbox.get(call.name or "")) is not None:
             reason = known.lack(self._revision) if raw is UNSET else known.disagreement(structured, len(raw))
             if reason is not None:
