@@ -4,7 +4,7 @@ import pytest
 
 import mcprelay.auth as public
 from mcprelay.auth import Anonymous, Auth, Credentials, OAuth, StaticToken
-from mcprelay.errors import AuthorizationRequired, ConfigurationError
+from mcprelay.errors import AuthorizationRequired, ConfigurationError, NotSent
 from mcprelay.ports import Request
 from tests.auth.world import MCP, Resource, World, answer, call, header
 
@@ -81,8 +81,9 @@ def test_a_text_that_no_header_can_carry_is_refused_without_being_quoted(token):
 @pytest.mark.parametrize("token", ["", "a\nb", 5, None])
 async def test_what_a_function_gives_is_looked_at_as_well(token):
     network, _ = server()
-    with pytest.raises(ConfigurationError, match="the token is empty or holds"):
+    with pytest.raises(NotSent, match="the function that gives the token gave .* so nothing was sent") as caught:
         await call(StaticToken(lambda: token).bind(MCP, sender=network), network)
+    assert "a\\nb" not in str(caught.value)
 
 
 async def test_a_token_stays_at_its_origin_and_off_plain_http():

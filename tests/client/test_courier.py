@@ -5,7 +5,7 @@ import itertools
 
 import pytest
 
-from mcprelay import AuthorizationRequired, ConfigurationError, ConnectFailed, Evidence, HttpError
+from mcprelay import AuthorizationRequired, ConnectFailed, Evidence, HttpError, NotSent
 from mcprelay.testing import ScriptedSender, result
 from tests.client.peer import fresh, tool_result
 from tests.client.scripted_http import ScriptedHttp
@@ -113,9 +113,37 @@ async def test_headers_of_the_user_go_with_each_request_and_may_be_made_for_each
 async def test_a_function_cannot_give_the_protocols_own_headers_either():
     async with ScriptedHttp(guarded("t")) as http:
         async with fresh(http.url, headers=lambda: {"MCP-Protocol-Version": "1"}) as client:
-            with pytest.raises(ConfigurationError, match="protocol's own"):
+            with pytest.raises(ConnectFailed, match="protocol's own .* so nothing was sent") as caught:
+                await client.call_tool("x")
+            assert caught.value.evidence is Evidence.NOT_SENT
+            assert isinstance(caught.value.__cause__, NotSent)
+        assert http.exchanges == []
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (None, "gave None, so nothing was sent; it gives the bearer token alone"),
+        ("", "gave an empty text"),
+        (5, "gave int, and no token"),
+        ("se cret", "gave a text that is no token"),
+    ],
+)
+@pytest.mark.parametrize("wait", [False, True])
+async def test_a_function_that_gives_no_token_is_a_call_that_was_not_sent(given, said, wait):
+    async def later():
+        return given
+
+    async with ScriptedHttp(guarded("t")) as http:
+        async with fresh(http.url, auth=later if wait else lambda: given) as client:
+            with pytest.raises(
+                ConnectFailed, match="^tools/call 'x': auth: the function that gives the token"
+            ) as caught:
                 await client.call_tool("x")
         assert http.exchanges == []
+    assert said in str(caught.value)
+    assert "se cret" not in str(caught.value)
+    assert caught.value.evidence is Evidence.NOT_SENT
 
 
 async def test_a_proxy_gets_the_request_for_the_other_machine():

@@ -12,7 +12,7 @@ from mcprelay.auth.address import Place, insecure, parse
 from mcprelay.auth.failure import required, shown
 from mcprelay.auth.scout import understood
 from mcprelay.auth.veil import Hidden
-from mcprelay.errors import ConfigurationError
+from mcprelay.errors import ConfigurationError, NotSent
 from mcprelay.ports import Request, Sender
 from mcprelay.wire import challenge as wire
 
@@ -97,7 +97,7 @@ class _TokenCredentials:
         if isinstance(self._token, str):
             return self._token
         found = self._token()
-        return checked(await found if inspect.isawaitable(found) else found)
+        return _given(await found if inspect.isawaitable(found) else found)
 
 
 class Anonymous:
@@ -185,6 +185,21 @@ def check_origin(url: str, server: Place) -> Place:
     if place.origin != server.origin:
         raise ConfigurationError(f"credentials for {server.origin} are not sent to {place.origin}")
     return place
+
+
+def _given(token: object) -> str:
+    """What a function gave for a token. The error does not quote it.
+
+    Raises:
+        NotSent: It is none.
+    """
+    try:
+        return checked(token)
+    except ConfigurationError as error:
+        what = f"{type(token).__name__}, and no token" if not isinstance(token, str) else "a text that is no token"
+        wrong = "None" if token is None else "an empty text" if token == "" else what
+        right = "it gives the bearer token alone, as a text, or raises where there is none"
+        raise NotSent(f"the function that gives the token gave {wrong}, so nothing was sent; {right}") from error
 
 
 def checked(token: object) -> str:

@@ -181,20 +181,27 @@ class Courier:
 
     async def _asked(self) -> list[tuple[str, str]]:
         assert self._fields is not None, "called only where there are such headers"  # noqa: S101
-        fields: Any = self._fields()
-        return checked(await fields if inspect.isawaitable(fields) else fields)
+        found: Any = self._fields()
+        fields = await found if inspect.isawaitable(found) else found
+        try:
+            return checked(fields)
+        except ConfigurationError as error:
+            raise NotSent(f"{str(error).removeprefix('headers: ')}, so nothing was sent") from error
 
 
 async def _made(making: Awaitable[_T], of: str, call: Call | None) -> _T:
     """What a function of the user's gives for a request that waits for it.
 
     Raises:
-        ConnectFailed: It raised something of its own, or a failure of another call, which says nothing of this one.
+        ConnectFailed: It gave what cannot be sent, or raised something of its own, or a failure of another call, which
+            says nothing of this one.
     """
     try:
         return await making
     except (ConfigurationError, AuthorizationRequired):
         raise
+    except NotSent as error:
+        raise failure.unconnected(call, f"{of}: {error}") from error
     except Exception as error:
         raise failure.unconnected(call, f"{of} raised {error!r}") from error
 
