@@ -19,6 +19,7 @@ from mcprelay import (
     ConnectionLost,
     DeadlineExceeded,
     Evidence,
+    HttpError,
     NotSent,
     RemoteError,
     ResponseInvalid,
@@ -600,6 +601,21 @@ async def test_nothing_is_repeated_unless_it_was_not_sent_or_the_caller_allows_i
                 "k1",
                 "k1",
             ]
+
+
+async def test_a_failure_says_how_often_the_call_was_tried():
+    async def respond(exchange):
+        await exchange.reply(503, b"busy")
+
+    async with ScriptedHttp(respond) as http, fresh(http.url, retry=Retry(attempts=3, backoff=0)) as client:
+        with pytest.raises(HttpError, match=r"it was tried 3 times \(Retry: attempts=3\)$"):
+            await client.call_tool("x")
+        with pytest.raises(HttpError) as caught:
+            await client.call_tool("x", retry=Retry(attempts=1))
+    assert "tried" not in str(caught.value)
+    async with fresh("http://127.0.0.1:9/mcp", retry=Retry(attempts=2, backoff=0)) as client:
+        with pytest.raises(ConnectFailed, match=r"it was tried 2 times"):
+            await client.call_tool("x")
 
 
 async def test_what_an_earlier_attempt_sent_counts_when_the_last_one_sends_nothing():

@@ -175,6 +175,7 @@ class Caller:
                     wait = _wait(call, attempt, error)
                     if wait is None:
                         failure.note_earlier(error, call)
+                        failure.note_attempts(error, call, attempt)
                         raise
                     call.rest(error.evidence, refused=error.evidence is Evidence.ANSWERED)
                 attempt += 1

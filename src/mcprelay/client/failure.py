@@ -134,6 +134,12 @@ def note_earlier(error: CallFailed, call: Call) -> None:
         note_refused(error)
 
 
+def note_attempts(error: CallFailed, call: Call, made: int) -> None:
+    """Say how often a call was sent in vain, where that was more than once."""
+    if made > 1 and call.retry is not None:
+        error.args = (f"{error}; it was tried {made} times (Retry: attempts={call.retry.attempts})",)
+
+
 def note_cancelled(error: BaseException, call: Call) -> None:
     """Say in a cancellation what is known of the call that it ended. Said twice, it is said once."""
     said = f"{what(call)} was cancelled by its caller: "
