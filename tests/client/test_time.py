@@ -152,3 +152,24 @@ async def test_a_wait_that_is_longer_than_the_deadline_is_not_begun():
             await client.call_tool("x", timeout=5)
         assert asyncio.get_running_loop().time() - begun < 2
         assert len(http.exchanges) == 1
+
+
+@pytest.mark.parametrize("given", ["timeout", "deadline"])
+async def test_the_time_that_an_answer_is_given_is_not_cut_by_what_the_call_had_before(clock, given):
+    question = {"method": "elicitation/create", "params": {"mode": "url", "message": "In", "url": "https://l.example"}}
+    result = {"resultType": "input_required", "inputRequests": {"k": question}, "requestState": "s"}
+    async with connected() as (client, channel):
+        loop = asyncio.get_running_loop()
+        times = {"timeout": 5, "deadline": loop.time() + 8}
+        trying = asyncio.ensure_future(client.try_call_tool("x", on_progress=lambda _: None, **times))
+        channel.reply(await channel.expect("tools/call"), result)
+        asked = await trying
+        await clock.advance(60)
+        more = {given: 30 if given == "timeout" else loop.time() + 30}
+        answering = asyncio.ensure_future(asked.answer({"k": True}, **more))
+        request = await channel.expect("tools/call")
+        token = request["params"]["_meta"]["progressToken"]
+        channel.notify("notifications/progress", {"progressToken": token, "progress": 1})
+        await clock.advance(20)
+        channel.reply(request, tool_result())
+        assert (await answering).value == "ok"

@@ -147,6 +147,7 @@ class Caller:
             misuse.moment("deadline", deadline, now=now)
         call.bound = None if timeout is None else ("timeout", misuse.seconds("timeout", timeout))
         if timeout is None or deadline is None:
+            call.wait = call.limit = None  # of an earlier round
             limit = deadline if timeout is None else now + timeout
         else:
             call.wait, call.limit = timeout, deadline

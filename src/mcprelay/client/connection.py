@@ -74,7 +74,7 @@ class Connection:
             self._leaving.clear()
             self._loop, self.now = loop, loop.time  # to ask for the running one each time is a system call
             self._process = os.getpid()
-        if self.current is None or not self.current.alive:
+        if self.current is None or not self.current.alive or self.current.mute:
             self._coming += 1
             try:
                 await self._opened(None)
@@ -94,10 +94,12 @@ class Connection:
         """
         link = self.current
         try:
-            return link if link is not None and link.alive and link.loop is asyncio.get_running_loop() else None
+            if link is not None and link.alive and not link.mute and link.loop is asyncio.get_running_loop():
+                return link
         except RuntimeError:  # a fork of the process goes on in the middle of a coroutine, and without a loop
             self._check_process()
             raise
+        return None
 
     def _check_process(self) -> None:
         if self._loop is not None and self._process != os.getpid():

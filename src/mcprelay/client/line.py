@@ -20,7 +20,6 @@ from mcprelay.client.ending import Ending
 from mcprelay.client.link import Link
 from mcprelay.client.misuse import told_value
 from mcprelay.client.progress import logger
-from mcprelay.client.promise import Promise
 from mcprelay.core.peer import Dropped, Garbled, Lost, Refused, Rejected, Replied
 from mcprelay.errors import ANSWERED, MAYBE_SENT, NOT_SENT, CallFailed, Evidence, LimitExceeded, NotSent
 from mcprelay.revisions import Era
@@ -109,6 +108,11 @@ class Line(Link):
         else:
             channel: Any = self.channel
             channel.attach(self._arrived)
+            channel.on_mute = self._muted
+
+    def _muted(self) -> None:
+        """The other side takes no more, though it may still answer what it has: the next call finds another link."""
+        self.mute = True
 
     async def _leave(self) -> None:
         """End a connection that did not come about. That is not waited for beyond the time that connecting had."""
@@ -137,7 +141,7 @@ class Line(Link):
         if not self.alive:
             raise self._lost(call, NOT_SENT)
         pending = self.owe(call)
-        call.future = future = Promise(loop=self.loop)
+        call.future = future = self.loop.create_future()
         call.evidence = NOT_SENT
         call.number = 0
         self._put(pending, jsonrpc.request(pending.id, call.method, self.params_of(call, revision)))
@@ -347,7 +351,7 @@ class Line(Link):
             call: Call = event.pending.slot
             call.evidence = ANSWERED
             if call.future is not None and not call.future.done():
-                call.future.keep(event.result, self.loop)
+                call.future.set_result(event.result)
         elif isinstance(event, Refused):
             call = event.pending.slot
             call.evidence = ANSWERED

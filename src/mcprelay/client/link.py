@@ -57,6 +57,7 @@ class Link:
         face: What the server said of itself.
         peer: The debts of both sides.
         alive: Whether calls can be made.
+        mute: Whether nothing can be sent over it any more, though answers may still come.
         generation: How often the session became another one.
         deaf: Why what the server says outside of calls cannot be heard, or None.
     """
@@ -67,6 +68,7 @@ class Link:
         self.revision: Revision | None = None
         self.face = Face()
         self.alive = True
+        self.mute = False
         self.generation = 0
         self.deaf: CallFailed | None = None
         self.loop = asyncio.get_running_loop()

@@ -34,6 +34,9 @@ class LineChannel:
 
     Beside the port it has what a driver in a hurry needs: `attach`, `offer`, `send_nowait`, `room`, `congested`,
     `handed` and `lost`. `offer` is `send_nowait` where `send` would not suspend, and else gives 0 and takes nothing.
+
+    Attributes:
+        on_mute: Called once when nothing can be sent any more, if it is set.
     """
 
     def __init__(
@@ -65,6 +68,7 @@ class LineChannel:
         self._more = False  # to be handed over in the next turn of the loop
         self._told = False  # whoever is attached, of the end
         self._closing: asyncio.Task[None] | None = None
+        self.on_mute: Callable[[], None] | None = None
         self._outlet = Outlet(writes, loop=self._loop, on_lost=self._output_lost, high_water=high_water, close=close)
         self.offer = self._outlet.offer
         self._source: Source = open_source(reads, self._feed, loop=self._loop, close=close)
@@ -170,6 +174,8 @@ class LineChannel:
 
     def _output_lost(self) -> None:
         """Nothing can be sent any more. A subclass may see that as the end of both ways."""
+        if self.on_mute is not None:
+            self.on_mute()
 
     def _end(self) -> None:
         self._ended = True
