@@ -106,11 +106,20 @@ def test_a_comparison_is_json_where_json_is_asked_for(place):
 def test_what_is_allowed_and_not_there_fails_the_comparison(place):
     with (place / "mcprelay.toml").open("a") as file:
         file.write('allow = ["search", "gone"]\n')
-    assert run("lock", "--yes", cwd=place).returncode == 0
+    recorded = run("lock", "--yes", cwd=place)
+    assert recorded.returncode == 1
+    assert "gone is in allow" in recorded.stderr
+    assert "1 definition of far is recorded" in recorded.stderr
     assert set(load(place / "mcprelay.lock").section("far").tools) == {"search"}
     checked = run("lock", "--check", cwd=place)
     assert checked.returncode == 1
-    assert "gone is in allow" in checked.stderr
+    assert "far: 1 definition, all as they were reviewed" in checked.stdout
+    assert "far: gone is in allow, and the server does not offer it" in checked.stdout
+    done = run("lock", "--check", "--json", cwd=place)
+    (facts,) = json.loads(done.stdout)
+    assert done.returncode == 1
+    assert (facts["same"], facts["complete"]) == (True, False)
+    assert facts["warnings"] == ["gone is in allow, and the server does not offer it"]
 
 
 def at_a_terminal(place, *words, answers, before=b""):
@@ -200,11 +209,11 @@ def test_what_is_over_a_limit_of_the_settings_is_told_though_it_is_as_it_was_rev
         file.write(f"allow = {allow}\n[servers.far.limits]\ndefinition_bytes = 1000\n")
     recorded = run("lock", "far", "--yes", cwd=place)
     checked = run("lock", "far", "--check", cwd=place)
-    for done in (recorded, checked):
-        assert "far: search is not offered to a model, reviewed or not: its definition is too long: " in done.stderr
-        assert "definition_bytes=1,000" in done.stderr
-        assert "other is not offered" not in done.stderr
-    assert (recorded.returncode, checked.returncode) == (0, code)
+    for said in (recorded.stderr, checked.stdout):
+        assert "far: search is not offered to a model, reviewed or not: its definition is too long: " in said
+        assert "definition_bytes=1,000" in said
+        assert "other is not offered" not in said
+    assert (recorded.returncode, checked.returncode) == (code, code)
 
 
 @pytest.mark.parametrize(("limit", "said"), [("tools_bytes", "search is not"), ("tools", "nothing of it is")])
@@ -214,11 +223,10 @@ def test_a_list_that_is_too_large_to_be_offered_is_told_where_it_is_recorded(pla
         file.write(f"allow = {allow}\nlimits = {{ {limit} = 1 }}\n")
     recorded = run("lock", "far", "--yes", cwd=place)
     checked = run("lock", "far", "--check", cwd=place)
-    for done in (recorded, checked):
-        assert f"far: {said} offered to a model, reviewed or not: " in done.stderr
-        assert f"{limit}=1" in done.stderr
-    assert recorded.returncode == 0
-    assert checked.returncode == (1 if limit == "tools" else code)
+    for told in (recorded.stderr, checked.stdout):
+        assert f"far: {said} offered to a model, reviewed or not: " in told
+        assert f"{limit}=1" in told
+    assert recorded.returncode == checked.returncode == (1 if limit == "tools" else code)
 
 
 def test_init_writes_settings_once(tmp_path):
@@ -311,12 +319,10 @@ def test_a_pin_in_the_settings_that_is_another_one_is_told_with_what_to_do(place
     (place / "mcprelay.toml").write_text(f'{settings}allow = ["search"]\npins = {{ search = "sha256:{64 * "0"}" }}\n')
     recorded, checked = run("lock", "--yes", cwd=place), run("lock", "--check", cwd=place)
     digest = load(place / "mcprelay.lock").section("far").tools["search"].digest
-    for done in (recorded, checked):
-        assert "search is not offered to a model, reviewed or not: pins in the settings has another digest" in (
-            done.stderr
-        )
-        assert digest in done.stderr
-    assert checked.returncode == 1
+    for done, said in ((recorded, recorded.stderr), (checked, checked.stdout)):
+        assert "search is not offered to a model, reviewed or not: pins in the settings has another digest" in said
+        assert digest in said
+        assert done.returncode == 1
     (place / "mcprelay.toml").write_text(f'{settings}allow = ["search"]\npins = {{ search = "{digest}" }}\n')
     assert run("lock", "--check", cwd=place).returncode == 0
 
@@ -324,10 +330,10 @@ def test_a_pin_in_the_settings_that_is_another_one_is_told_with_what_to_do(place
 def test_a_pin_of_what_is_not_there_fails_the_comparison(place):
     with (place / "mcprelay.toml").open("a") as file:
         file.write(f'allow = "*"\npins = {{ serch = "sha256:{64 * "0"}" }}\n')
-    assert run("lock", "--yes", cwd=place).returncode == 0
-    checked = run("lock", "--check", cwd=place)
-    assert checked.returncode == 1
-    assert "serch: pins in the settings names it, and the server has no such tool" in checked.stderr
+    recorded, checked = run("lock", "--yes", cwd=place), run("lock", "--check", cwd=place)
+    assert recorded.returncode == checked.returncode == 1
+    for said in (recorded.stderr, checked.stdout):
+        assert "serch: pins in the settings names it, and the server has no such tool" in said
 
 
 TWICE = """
@@ -374,15 +380,44 @@ def test_what_is_reviewed_of_a_definition_is_what_a_relay_reads_of_it(place):
     )
     with (place / "mcprelay.toml").open("a") as file:
         file.write('allow = ["odd", "long"]\nlimits = { definition_bytes = 1000 }\n')
-    assert run("lock", "--yes", cwd=place).returncode == 0
+    assert run("lock", "--yes", cwd=place).returncode == 1
     assert set(load(place / "mcprelay.lock").sections["far"].tools) == {"odd", "long"}
     # then it is told that a model gets the first alone
     checked = run("lock", "--check", cwd=place)
-    assert checked.stderr.strip() == (
+    told = (
         "far: long is not offered to a model, reviewed or not: its definition is too long: definition_bytes=1,000;"
         " raise definition_bytes to allow more"
     )
+    assert checked.stdout.splitlines()[1:] == [told]
     assert checked.returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "way"),
+    [
+        ('description = "Another."', 'description = "Any."', "delete this table and review it again"),
+        ("format = 1", "format = [", "delete the file and review every server in it again"),
+    ],
+)
+def test_a_lock_file_that_was_edited_is_a_wrong_file_with_a_way_out_that_works(place, old, new, way):
+    assert run("lock", "--yes", cwd=place).returncode == 0
+    path = place / "mcprelay.lock"
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+    for words in (("lock", "--check"), ("lock", "--yes")):
+        done = run(*words, cwd=place)
+        assert done.returncode == 2
+        assert "from version control" in done.stderr
+        assert way in done.stderr
+    if "this table" in way:
+        path.write_text(
+            text.partition("[servers.far.tools.other]")[0] + text[text.index("[servers.far.tools.search]") :]
+        )
+    else:
+        path.unlink()
+    assert run("lock", "--yes", cwd=place).returncode == 0
+    assert run("lock", "--check", cwd=place).returncode == 0
 
 
 async def test_two_that_record_at_the_same_moment_lose_nothing(tmp_path, monkeypatch):

@@ -29,6 +29,8 @@ from mcprelay.relay.frame import PREAMBLE, Framed, Funnel, Origin, Words
 from mcprelay.relay.gather import size
 from mcprelay.relay.media import Media, admitted, plain_type, sniffed
 from mcprelay.relay.narrowing import narrowing
+from mcprelay.revisions import ALL
+from mcprelay.revisions.revision import Fault
 from mcprelay.types import (
     Audio,
     EmbeddedResource,
@@ -526,8 +528,17 @@ def test_what_a_server_says_in_an_error_is_framed_like_a_result(error, before, s
         ),
         (
             NeedsInput(None, "evil"),
-            "The tool asks for input, and this application has nobody to answer.",
+            "The server asks for input before it goes on, and this application has nobody to answer it.",
             "needs_input",
+        ),
+        *(
+            (
+                RemoteError(code, "evil", {"requiredCapabilities": {capability: {}}}),
+                "The server asks for input before it goes on, and this application has nobody to answer it.",
+                "needs_input",
+            )
+            for code in sorted({revision.code(Fault.MISSING_CAPABILITY) for revision in ALL.values()})
+            for capability in ("elicitation", "sampling")
         ),
         (
             CallDenied("not\u200b today", server="s", gate="g"),

@@ -269,7 +269,7 @@ def test_a_byte_order_mark_before_the_text_is_no_part_of_it(tmp_path):
     with pytest.raises(LockUnreadable, match=r"mcprelay\.lock:1: a merge was not finished here"):
         read(path)
     path.write_text(render(one), encoding="utf-16")
-    with pytest.raises(LockUnreadable, match="it is no UTF-8; save it as that, or restore the file, or write it anew"):
+    with pytest.raises(LockUnreadable, match="it is no UTF-8; save it as that, or restore it from version"):
         read(path)
 
 

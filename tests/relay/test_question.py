@@ -5,12 +5,13 @@ import logging
 
 import pytest
 
+from mcprelay import Context, Server
 from mcprelay.client.elicitation import Elicitation
 from mcprelay.client.sampling import Sampling
 from mcprelay.errors import ProtocolError
 from mcprelay.relay import Limits, Relay
 from mcprelay.relay.budget import Joint, Ledger
-from mcprelay.relay.errors import ResultTooLarge
+from mcprelay.relay.errors import CallRefused, ResultTooLarge
 from mcprelay.relay.frame import Funnel
 from mcprelay.relay.question import Askers
 from mcprelay.relay.settings import ServerSettings
@@ -175,3 +176,29 @@ def test_of_several_accounts_none_pays_where_one_cannot():
     assert (rich.spent(), poor.spent()) == ((0, 0), (1_900, 0))
     Joint([rich, poor]).spend("far", size=100, tokens=7, limits=LIMITS)
     assert (rich.spent(), poor.spent()) == ((100, 7), (2_000, 7))
+
+
+async def test_a_question_that_nobody_here_answers_is_needs_input_wherever_it_would_be_asked():
+    server = Server("far")
+
+    async def asked(ctx: Context) -> str:
+        """Ask."""
+        return str((await ctx.elicit("Your name?", str)).value)
+
+    server.tool(asked)
+    server.prompt(asked)
+    server.resource("a://b")(asked)
+    settings = {"target": server, "allow": "*", "prompts": "*", "resources": "*"}
+    async with Relay(servers={"far": settings}, lock=None) as relay:
+        (message,) = await relay.prompt("far", "asked")
+        for framed in (
+            await (await relay.tools()).run("far__asked", {}),
+            await relay.read("far", "a://b"),
+            message.framed,
+        ):
+            assert (framed.failed, framed.code, framed.withheld) == (True, "needs_input", "needs_input")
+            assert framed.text == (
+                "The server asks for input before it goes on, and this application has nobody to answer it."
+            )
+            with pytest.raises(CallRefused, match=r"Relay\(on_elicit=…\) answers"):
+                framed.require()

@@ -296,4 +296,6 @@ async def test_what_was_read_is_named_in_the_error_too():
 
 def test_a_question_that_nobody_answers_says_who_could():
     error = raised(Funnel("far").failure(NeedsInput(None, "EVIL"), tool="far__f"), CallRefused)
-    assert str(error).endswith("nobody to answer. Give the relay on_elicit or on_sample.")
+    assert str(error).endswith(
+        "answer it. Relay(on_elicit=…) answers questions to a person, and Relay(on_sample=…) those to a model."
+    )

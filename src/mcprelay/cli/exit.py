@@ -110,7 +110,7 @@ def explain(error: Exception, *, login_helps: bool = True) -> Failure:
 
 
 def _code(error: Exception) -> Exit:
-    if isinstance(error, ConfigurationError):
+    if isinstance(error, ConfigurationError) or _is_unreadable(error):
         return Exit.USAGE
     if isinstance(error, NeedsInput):
         return Exit.ASKED
@@ -141,6 +141,13 @@ def _sentence(error: Exception, said: str, *, login_helps: bool) -> str:
     if isinstance(error, MCPRelayError):
         return said
     return f"{type(error).__name__}: {error}"
+
+
+def _is_unreadable(error: BaseException) -> bool:
+    """Whether the lock file is what is wrong."""
+    from mcprelay.relay.errors import LockUnreadable
+
+    return isinstance(error, LockUnreadable)
 
 
 def _is_untrusted(error: BaseException) -> bool:

@@ -36,7 +36,7 @@ from mcprelay.relay.selection import NOT_PINNED, by_settings, require_few
 from mcprelay.wire.jsonrpc import METHOD_NOT_FOUND
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from mcprelay.cli.option import Options
     from mcprelay.client import Client
@@ -56,8 +56,9 @@ async def lock(names: Sequence[str], options: Options, *, how: str) -> Exit:
         how: `ask` before recording, `yes` to record without, `check` to compare only.
 
     Returns:
-        Whether all of it is recorded, or, for `check`, as it was reviewed: not where a list ended before its end. Where
-        a server gives no list, the others are gone through all the same, and the worst is what counts.
+        Whether all of it is recorded, or, for `check`, as it was reviewed, and can be offered as the settings ask for
+        it: not where a list ended before its end. Where a server gives no list, the others are gone through all the
+        same, and the worst is what counts.
     """
     settings = config.load()
     path = settings.lock or Path(config.LOCK)
@@ -83,10 +84,11 @@ async def lock(names: Sequence[str], options: Options, *, how: str) -> Exit:
             say(f"{server.name}: {failure.sentence}")
             continue
         review = _Review(server, before.section(server.name), offer.definitions, offer.revision)
-        facts.append({**review.facts(), "complete": offer.whole, "warnings": [*offer.warnings, *offer.remarks]})
+        warnings = [*offer.warnings, *offer.faults, *offer.remarks]
+        facts.append({**review.facts(), "complete": offer.whole, "warnings": warnings})
         if not options.json:
             review.show(details=how != "check")
-        _warn(server.name, offer)
+        _warn(server.name, offer, tell=say if options.json or how != "check" else _line)
         good = review.same and offer.whole if how == "check" else await _recorded(path, server.name, offer, how=how)
         ends.append(Exit.DONE if good else Exit.REFUSED)
     if options.json:
@@ -94,21 +96,26 @@ async def lock(names: Sequence[str], options: Options, *, how: str) -> Exit:
     return max(ends)
 
 
-def _warn(name: str, offer: _Offer) -> None:
-    """Say what is wrong with a list, below what may be many definitions, right before somebody agrees to them."""
+def _warn(name: str, offer: _Offer, *, tell: Callable[[str], None]) -> None:
+    """Tell what is wrong with a list, below what may be many definitions, right before somebody agrees to them.
+
+    Where it is compared only, it is what came of that, and so it is told where the rest of that is.
+    """
     for warning in offer.warnings:
-        say(f"{name}: the list is not complete, or not clear: {' '.join(warning.split())}")
+        tell(f"{name}: the list is not complete, or not clear: {' '.join(warning.split())}")
+    for fault in offer.faults:
+        tell(f"{name}: {fault}")
     for remark in offer.remarks:
         say(f"{name}: {' '.join(remark.split())}{_REMARKED}")
 
 
 async def _recorded(path: Path, name: str, offer: _Offer, *, how: str) -> bool:
-    """Record an offer if that is wanted. Whether all of it is."""
+    """Record an offer if that is wanted. Whether all of it is, and can be offered: a comparison says the same then."""
     if how == "ask" and not await _agreed(name, len(offer.definitions)):
         say(f"nothing of {name} is recorded")
         return False
     await _record(path, name, offer)
-    return not offer.warnings
+    return offer.whole
 
 
 async def _record(path: Path, name: str, offer: _Offer) -> None:
@@ -124,7 +131,12 @@ async def _record(path: Path, name: str, offer: _Offer) -> None:
 
     await change(path, made)  # of what it says now: a person takes a while, and somebody else may have recorded more
     part = ", of a list that is not complete, or not clear" if offer.warnings else ""
-    say(f"{len(offer.definitions)} definitions of {name} are recorded in {path}{part}")
+    number = len(offer.definitions)
+    say(f"{_counted(number)} of {name} {'is' if number == 1 else 'are'} recorded in {path}{part}")
+
+
+def _counted(definitions: int) -> str:
+    return f"{definitions} definition{'' if definitions == 1 else 's'}"
 
 
 class _Offer(Struct, frozen=True, kw_only=True):
@@ -133,8 +145,9 @@ class _Offer(Struct, frozen=True, kw_only=True):
     Attributes:
         definitions: Those that can be recorded.
         revision: The protocol revision that they were read in.
-        whole: Whether a model can have all that is allowed, as far as this list tells.
+        whole: Whether a model can have all that the settings ask for, as far as this list tells.
         warnings: What was wrong with the list, so that something may not be in it. Untrusted.
+        faults: What cannot be offered, reviewed or not, and why. The rest may be whole without what nobody named.
         remarks: Which names came more than once, of which the first counts. Untrusted.
     """
 
@@ -142,6 +155,7 @@ class _Offer(Struct, frozen=True, kw_only=True):
     revision: str | None
     whole: bool
     warnings: tuple[str, ...]
+    faults: tuple[str, ...]
     remarks: tuple[str, ...]
 
 
@@ -154,12 +168,13 @@ async def _offered(server: ServerSettings, options: Options) -> _Offer:
     remarks = tuple(found.repeated.values())
     warnings = tuple(each for each in found.warnings if each not in remarks)
     whole, room = not warnings, Room(Readings(), server)
-    for each in found.excluded:
-        say(f"{server.name}: {legible(each.name)} is no definition of a tool: {' '.join(each.reason.split())}")
+    faults = [
+        f"{legible(each.name)} is no definition of a tool: {' '.join(each.reason.split())}" for each in found.excluded
+    ]
     try:
         require_few(len(found), server)
     except DefinitionRefused as refused:
-        say(f"{server.name}: nothing of it is offered to a model, reviewed or not: {refused}")
+        faults.append(f"nothing of it is offered to a model, reviewed or not: {refused}")
         whole = False
     for tool in found:
         if server.allow.is_declared and not server.allow.allows(tool.name):
@@ -168,27 +183,31 @@ async def _offered(server: ServerSettings, options: Options) -> _Offer:
         try:
             definitions.append(define(raw))
         except DefinitionRefused as refused:
-            say(f"{server.name}: {legible(tool.name)} cannot be recorded: {refused}")
+            faults.append(f"{legible(tool.name)} cannot be recorded: {refused}")
             whole = not server.allow.names_it(tool.name) and whole
             continue
         if server.pins.check(tool.name, definitions[-1].digest) is False:
             then = by_settings(definitions[-1], server.name)
-            say(f"{server.name}: {legible(tool.name)} is not offered to a model, reviewed or not: {then}")
+            faults.append(f"{legible(tool.name)} is not offered to a model, reviewed or not: {then}")
             whole = False
         try:
             room.read(room.define(raw))
         except DefinitionRefused as refused:
-            say(f"{server.name}: {legible(tool.name)} is not offered to a model, reviewed or not: {refused}")
+            faults.append(f"{legible(tool.name)} is not offered to a model, reviewed or not: {refused}")
             whole = not server.allow.names_it(tool.name) and whole
     offered = {tool.name for tool in found}
     missing = server.allow.missing(offered)
-    for name in missing:
-        say(f"{server.name}: {legible(name)} is in allow, and the server does not offer it")
-        whole = False
-    for name in sorted(server.pins.digests.keys() - offered - set(missing)):
-        say(f"{server.name}: {legible(name)}: {NOT_PINNED}")
-        whole = False
-    return _Offer(definitions=definitions, revision=revision, whole=whole, warnings=warnings, remarks=remarks)
+    unpinned = sorted(server.pins.digests.keys() - offered - set(missing))
+    faults += [f"{legible(name)} is in allow, and the server does not offer it" for name in missing]
+    faults += [f"{legible(name)}: {NOT_PINNED}" for name in unpinned]
+    return _Offer(
+        definitions=definitions,
+        revision=revision,
+        whole=whole and not missing and not unpinned,
+        warnings=warnings,
+        faults=tuple(faults),
+        remarks=remarks,
+    )
 
 
 def _fitting(options: Options, server: ServerSettings) -> Options:
@@ -239,7 +258,7 @@ class _Review:
         for gone in self._gone:
             print(f"{name}: {legible(gone)} was reviewed, and is not offered any more")
         if self.same:
-            print(f"{name}: {len(self._definitions)} definitions, all as they were reviewed")
+            print(f"{name}: {_counted(len(self._definitions))}, all as they were reviewed")
         elif not self._known:
             then = "" if details else f"; `mcprelay lock {name}` reviews it"
             print(f"{name}: nothing of it was reviewed yet{then}")
@@ -289,6 +308,10 @@ def _whole(definition: Definition) -> Iterator[str]:
     yield from (f"    | {line}" for line in reveal(text).split("\n"))
 
 
+def _line(line: str) -> None:
+    _print(iter((line,)))
+
+
 def _print(lines: Iterator[str]) -> None:
     for line in lines:
         sys.stdout.write(f"{line}\n".encode(errors="backslashreplace").decode())
@@ -299,7 +322,8 @@ async def _agreed(name: str, count: int) -> bool:
     """Ask the person at the terminal. The end of input (Ctrl-D) says no."""
     forget_typed()
     try:
-        answer = await typed(f"Record these {count} definitions of {name} as reviewed? [y/N] ")
+        these = "" if count == 1 else "these "
+        answer = await typed(f"Record {these}{_counted(count)} of {name} as reviewed? [y/N] ")
     except EOFError:
         say("")  # the question stands on this line
         return False

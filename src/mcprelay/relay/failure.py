@@ -52,6 +52,9 @@ _SENTENCES: tuple[tuple[type[Exception], str], ...] = (
 )
 
 
+_NOBODY = "The server asks for input before it goes on, and this application has nobody to answer it."
+_ANSWERABLE = frozenset(["elicitation", "sampling"])
+"""What a relay can declare where it has a handler for it."""
 _RAISE = {
     "message_depth": "Raise message_depth to allow more. None of the list can be read, because the message holds too"
     " many lists and objects, or is not formed well enough, for leaving out only what nests deeper."
@@ -103,12 +106,12 @@ def tell(error: Exception, *, acts: bool = True) -> Told:
     """
     if isinstance(error, ToolError):
         return Told(answer=_answer(error), code="tool_failed")
+    if isinstance(error, NeedsInput) or _asks(error):
+        return Told(local=_NOBODY, code="needs_input")
     if isinstance(error, RemoteError):
         return Told(local=_answered(error.code), remote=_said(error), code="tool_failed")
     if isinstance(error, HttpError) and not isinstance(error, AuthorizationRequired):
         return Told(local=f"The server answered with HTTP status {error.status}.", remote=error.body)
-    if isinstance(error, NeedsInput):
-        return Told(local="The tool asks for input, and this application has nobody to answer.", code="needs_input")
     if isinstance(error, RelayError):
         return Told(local=_refused(error), code=error.code)
     if isinstance(error, LimitExceeded):
@@ -133,6 +136,13 @@ def tell(error: Exception, *, acts: bool = True) -> Told:
             return Told(local=sentence + sent, code=code)
     sent = _SENT[Evidence.MAYBE_SENT] if acts else ""
     return Told(local=f"The call failed in this application.{sent}", code="failed")
+
+
+def _asks(error: Exception) -> bool:
+    """Whether a server has refused because it would have to ask, and nobody here answers: in any revision."""
+    data: Any = error.data if isinstance(error, RemoteError) else None
+    wanted = data.get("requiredCapabilities") if isinstance(data, dict) else None
+    return isinstance(wanted, dict) and not _ANSWERABLE.isdisjoint(wanted)
 
 
 def system_reason(error: BaseException) -> str:

@@ -220,8 +220,10 @@ def _toml_char(char: str) -> str:
 # --- reading ----------------------------------------------------------------------------------------------------------
 
 _AT_LINE = re.compile(r"\(at line (\d+)")
-_RESTORE = "restore the file, or write it anew with `mcprelay lock`"
-"""What to do about a file that is no lock."""
+_RESTORE = (
+    "restore it from version control, or delete the file and review every server in it again with `mcprelay lock`"
+)
+"""What to do about a file that is no lock: the command does not write over what it cannot read."""
 
 
 def parse(text: str, *, source: str = "mcprelay.lock") -> Lock:
@@ -304,7 +306,8 @@ class _Reading:
         at = self._text.find(f"[{where}]")
         line = self._text.count("\n", 0, at) + 1 if at >= 0 else None
         place = self._source if line is None else f"{self._source}:{line}"
-        return LockUnreadable(f"{place}: [{where}]: {what}; {_RESTORE}", line=line)
+        then = "restore the file from version control, or delete this table and review it again with `mcprelay lock`"
+        return LockUnreadable(f"{place}: [{where}]: {what}; {then}", line=line)
 
 
 def _defined(name: str, table: dict[str, Any]) -> Definition:

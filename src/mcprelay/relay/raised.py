@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _NEXT = {
     "arguments": "`framed.text` of this error says what is wrong with them.",
-    "needs_input": "Give the relay on_elicit or on_sample.",
+    "needs_input": "Relay(on_elicit=…) answers questions to a person, and Relay(on_sample=…) those to a model.",
     "unknown_tool": "`report()` of the set says what became of others.",
     "withheld": "`__cause__` of this error, and the log, say which one.",
     "failed": "`__cause__` of this error says why.",

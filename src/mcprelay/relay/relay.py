@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from mcprelay.relay.listed import Listed
 
 
+_USUAL = Usual(config.LOCK)
+
+
 class Relay(Library):
     """The servers of an application, and what of them its models may have.
 
@@ -73,7 +76,7 @@ class Relay(Library):
         limits: Limits | Mapping[str, Any] | None = None,
         gate: Gate | None = None,
         gate_timeout: float = PATIENCE,
-        lock: str | os.PathLike[str] | Lock | Usual | None = Usual(config.LOCK),
+        lock: str | os.PathLike[str] | Lock | Usual | None = _USUAL,
         filters: Sequence[Filter] = (),
         tokens: TokenCounter | None = None,
         local: Sequence[str] = (),
