@@ -7,6 +7,7 @@ import re
 import select
 import signal
 import subprocess
+import sys
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import pytest
 
 from mcprelay import Client, ToolsChanged
 from mcprelay.cli.reload import watched
+from mcprelay.revisions import NEWEST, NEWEST_HANDSHAKE
 from tests.cli.test_command import COMMAND, ENVIRONMENT
 
 BEFORE = "from mcprelay import Server\nserver = Server('edited')\n@server.tool\ndef before() -> str:\n    return 'x'\n"
@@ -48,6 +50,15 @@ def until(lines, words: str) -> str:
     raise AssertionError(f"{words!r} was not said: {''.join(read)}")
 
 
+def replace(file: Path, text: str, *, at: float | None = None) -> None:
+    """Save a file in one step, as if at a time of the clock."""
+    new = file.with_suffix(".new")
+    new.write_text(text)
+    if at is not None:
+        os.utime(new, (at, at))
+    new.replace(file)
+
+
 async def names(client: Client) -> set[str]:
     return {tool.name for tool in await client.list_tools()}
 
@@ -68,17 +79,33 @@ async def test_over_http_the_address_stays_and_what_is_served_follows_the_file(s
         assert process.wait(30) == 0
 
 
-async def test_over_stdio_the_client_stays_connected_and_is_told(source):
+@pytest.mark.parametrize("revision", [NEWEST.name, NEWEST_HANDSHAKE.name])
+async def test_over_stdio_the_client_stays_connected_and_goes_on_listening(source, revision):
     said = []
     command = [*COMMAND, "serve", str(source), "--reload"]
-    async with Client(command, env=ENVIRONMENT, revision="2025-11-25", stderr=said.append) as client:
+    async with Client(command, env=ENVIRONMENT, revision=revision, stderr=said.append) as client:
         assert await names(client) == {"before"}
         async with client.listen(tools=True) as events:
-            source.write_text(AFTER)
-            heard = await anext(events)
-        assert await names(client) == {"after"}
-    assert heard == ToolsChanged()
+            for text, name in [(AFTER, "after"), (BEFORE, "before")]:
+                replace(source, text)
+                assert await anext(events) == ToolsChanged()
+                assert await names(client) == {name}
     assert "edited.py changed: reloaded" in said
+
+
+async def test_changes_within_a_second_that_leave_the_size_are_all_served(source):
+    environment = {name: value for name, value in ENVIRONMENT.items() if not name.startswith("PYTHONDONTWRITE")}
+    part = source.with_name("part.py")
+    replace(part, "NAME = 'one'\n", at=1_000_000_000)
+    source.write_text(BEFORE.replace("@server.tool", "from part import NAME\n@server.tool(NAME)"))
+    command = [*COMMAND, "serve", str(source), "--reload"]
+    async with Client(command, env=environment) as client:
+        assert await names(client) == {"one"}
+        assert list((source.parent / "__pycache__").glob("part.*")), "there is bytecode that could be taken"
+        async with client.listen(tools=True) as events:
+            replace(part, "NAME = 'two'\n", at=1_000_000_000)
+            await anext(events)
+        assert await names(client) == {"two"}
 
 
 def test_the_folder_that_is_watched_is_the_one_the_source_is_in(source, tmp_path, monkeypatch):
@@ -109,3 +136,18 @@ def test_a_killed_supervisor_leaves_no_process_behind(source):
             ended = os.pidfd_open(worker)
             assert select.select([ended], [], [], 30)[0]
             os.close(ended)
+
+
+@pytest.mark.parametrize("port", ["99999", "65536", "9" * 5000])
+def test_a_port_that_is_none_is_told_with_what_a_port_is(source, port):
+    command = [*COMMAND, "serve", str(source), "--http", f"127.0.0.1:{port}"]
+    done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, check=False, timeout=30)
+    assert done.returncode == 2
+    assert "a port is a number from 0 to 65535" in done.stderr
+
+
+def test_the_package_itself_is_the_command_for_python_m(source):
+    for words, code, said in [(["--help"], 0, "Serve Python"), (["tools", "nothing.py"], 2, "nothing.py")]:
+        command = [sys.executable, "-m", "mcprelay", *words]
+        done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, check=False, timeout=30)
+        assert (done.returncode, said in done.stdout + done.stderr) == (code, True)

@@ -101,6 +101,21 @@ async def test_a_new_server_learns_what_the_old_one_was_told_and_the_client_look
     assert (await desk.client.expect())["id"] == 5, "the repeated answers never reached the client"
 
 
+async def test_what_a_session_subscribed_to_may_be_different_after_an_exchange(desk):
+    old = await greeted(desk)
+    desk.client.call(2, "resources/subscribe", {"uri": "a://1"})
+    desk.client.call(3, "resources/subscribe", {"uri": 7})
+    for _ in range(2):
+        old.reply(await old.expect("resources/subscribe"), {})
+        await desk.client.expect()
+    new = await desk.plug()
+    new.reply(await new.expect("initialize"), {"capabilities": {"resources": {"subscribe": True}}})
+    assert await desk.plugging
+    told = await desk.client.expect("notifications/resources/updated")
+    assert told["params"] == {"uri": "a://1"}
+    assert len(desk.client.sent) == 4, "and of nothing else"
+
+
 async def test_a_server_that_does_not_start_leaves_the_old_one_where_it_is(desk):
     old = await greeted(desk)
     broken = ScriptedChannel()
@@ -141,21 +156,12 @@ async def test_what_was_begun_is_finished_by_the_server_that_began_it(desk):
 async def test_what_is_not_finished_in_time_is_answered_with_the_reason(desk):
     old = await greeted(desk)
     desk.client.call("a", "tools/call", {"name": "slow"})
-    desk.client.call("b", "subscriptions/listen")
     await old.expect("tools/call")
-    await old.expect("subscriptions/listen")
     await desk.exchange()
     assert await desk.plugging
-    answers = {each["id"]: each["error"]["message"] for each in [await desk.client.expect() for _ in range(2)]}
-    assert answers == dict.fromkeys(("a", "b"), "the server was exchanged before it had answered; ask again")
-
-
-async def test_a_stream_that_is_open_does_not_keep_a_server(desk):
-    old = await greeted(desk)
-    desk.client.call("b", "subscriptions/listen")
-    await old.expect("subscriptions/listen")
-    await desk.exchange(grace=3600.0)
-    assert await desk.plugging
+    answer = await desk.client.expect()
+    assert answer["id"] == "a"
+    assert answer["error"]["message"] == "the server was exchanged before it had answered; ask again"
 
 
 async def test_when_the_server_is_gone_the_client_is_told_so_until_there_is_another(desk):
@@ -203,3 +209,165 @@ async def test_a_cancellation_without_sense_goes_to_the_server_that_is_there(des
     server = await desk.plug()
     desk.client.say(b'{"jsonrpc":"2.0","method":"notifications/cancelled"%b}' % params)
     await server.expect("notifications/cancelled")
+
+
+@pytest.mark.parametrize("named", [[], {}, 1.5, None])
+async def test_names_that_are_none_are_for_the_server_to_refuse(desk, named):
+    await greeted(desk)
+    desk.client.call(1, "tools/call")
+    desk.client.call(2, "resources/subscribe", {"uri": named})
+    desk.client.notify("notifications/cancelled", {"requestId": named})
+    desk.client.call(3, "resources/unsubscribe", {"uri": named})
+    new = await desk.exchange(grace=3600.0)
+    await new.expect("notifications/initialized")
+    desk.client.notify("notifications/cancelled", {"requestId": named})
+    await new.expect("notifications/cancelled")
+    desk.client.end()
+    await desk.running
+    desk.plugging.cancel()
+
+
+# --------------------------------------------------------------------------- listening by a request (stateless era)
+
+ALL = {"toolsListChanged": True, "promptsListChanged": True, "resourceSubscriptions": ["a://1"]}
+ID = "io.modelcontextprotocol/subscriptionId"
+
+
+def acknowledge(server: ScriptedChannel, request_id, honored) -> None:
+    server.notify("notifications/subscriptions/acknowledged", {"_meta": {ID: request_id}, "notifications": honored})
+
+
+async def listened(desk: Desk, request_id="b", honored=ALL) -> ScriptedChannel:
+    """A server that tells the client of changes."""
+    server = await desk.plug()
+    assert await desk.plugging
+    desk.client.call(request_id, "subscriptions/listen", {"notifications": ALL})
+    await server.expect("subscriptions/listen")
+    acknowledge(server, request_id, honored)
+    await desk.client.expect("notifications/subscriptions/acknowledged")
+    return server
+
+
+async def marked(desk: Desk, server: ScriptedChannel) -> None:
+    """The next thing that the client hears is what this server says now."""
+    server.notify("notifications/message", {"level": "info", "data": "mark"})
+    await desk.client.expect("notifications/message")
+
+
+async def test_who_listens_goes_on_listening_to_the_next_server_and_is_told_of_everything_once_it_agreed(desk):
+    await listened(desk)
+    for _ in range(2):
+        new = await desk.plug(grace=3600.0)
+        again = await new.expect("subscriptions/listen")
+        assert (again["id"], again["params"]) == ("b", {"notifications": ALL})
+        assert await desk.plugging, "a stream that is open does not keep a server"
+        await marked(desk, new)
+        acknowledge(new, "b", ALL | {"resourcesListChanged": True})
+        heard = [await desk.client.expect() for _ in range(3)]
+        assert {each["method"] for each in heard} == {
+            "notifications/tools/list_changed",
+            "notifications/prompts/list_changed",
+            "notifications/resources/updated",
+        }
+        assert all(each["params"]["_meta"] == {ID: "b"} for each in heard)
+        assert heard[-1]["params"]["uri"] == "a://1"
+    new.notify("notifications/tools/list_changed", {"_meta": {ID: "b"}})
+    await desk.client.expect("notifications/tools/list_changed")
+
+
+async def test_what_an_exchanged_server_says_to_who_listened_is_not_passed_on(desk):
+    old = await listened(desk)
+    desk.client.call(1, "tools/call")
+    call = await old.expect("tools/call")
+    new = await desk.plug(grace=3600.0)
+    await new.expect("subscriptions/listen")
+    acknowledge(old, "b", ALL)
+    old.notify("notifications/tools/list_changed", {"_meta": {ID: "b"}})
+    old.notify("notifications/cancelled", {"requestId": "b"})
+    old.reply({"id": "b"}, {})
+    await marked(desk, old)
+    old.reply(call, {})
+    assert await desk.plugging
+    assert (await desk.client.expect())["id"] == 1
+
+
+async def test_a_server_that_keeps_less_of_the_promise_ends_the_listening_gracefully(desk):
+    await listened(desk)
+    new = await desk.plug()
+    await new.expect("subscriptions/listen")
+    acknowledge(new, "b", {"toolsListChanged": True, "resourceSubscriptions": ["a://1"]})
+    assert (await desk.client.expect()) == {
+        "jsonrpc": "2.0",
+        "id": "b",
+        "result": {"resultType": "complete", "_meta": {ID: "b"}},
+    }
+    assert (await new.expect("notifications/cancelled"))["params"] == {"requestId": "b"}
+    await listens_no_more(desk)
+
+
+async def test_an_acknowledgement_that_nobody_got_yet_passes(desk):
+    await desk.plug()
+    assert await desk.plugging
+    desk.client.call("b", "subscriptions/listen", {"notifications": ALL})
+    new = await desk.plug()
+    await new.expect("subscriptions/listen")
+    acknowledge(new, "b", {})
+    assert (await desk.client.expect())["params"]["notifications"] == {}
+
+
+async def listens_no_more(desk: Desk) -> None:
+    """The next server is not asked to tell of anything."""
+    new = await desk.plug()
+    assert await desk.plugging
+    desk.client.call(99, "tools/list")
+    await new.expect("tools/list")
+
+
+@pytest.mark.parametrize(
+    "ending",
+    [
+        lambda _desk, server: server.reply({"id": "b"}, {}),
+        lambda _desk, server: server.refuse({"id": "b"}, -32601),
+        lambda _desk, server: server.notify("notifications/cancelled", {"requestId": "b"}),
+        lambda desk, _server: desk.client.notify("notifications/cancelled", {"requestId": "b"}),
+    ],
+)
+async def test_listening_that_was_ended_is_not_begun_again(desk, ending):
+    server = await listened(desk)
+    ending(desk, server)
+    desk.client.call(98, "ping")
+    server.reply({"id": 98}, {})
+    while (await desk.client.expect()).get("id") != 98:
+        pass
+    while (await server.expect())["method"] != "ping":
+        pass
+    await listens_no_more(desk)
+
+
+async def test_who_listens_to_a_server_that_crashed_listens_to_the_next_one(desk):
+    server = await listened(desk)
+    server.end()
+    await desk.over.wait()
+    new = await desk.plug()
+    await new.expect("subscriptions/listen")
+    assert await desk.plugging
+    acknowledge(new, "b", ALL)
+    await desk.client.expect("notifications/tools/list_changed")
+
+
+async def test_a_listening_that_no_server_was_there_for_is_refused_and_over(desk):
+    broken = ScriptedChannel()
+    broken.end()
+    assert not await desk.board.plug(broken, grace=0.0)
+    desk.client.call("b", "subscriptions/listen", {"notifications": ALL})
+    assert "did not start" in (await desk.client.expect())["error"]["message"]
+    await listens_no_more(desk)
+
+
+@pytest.mark.parametrize(
+    "params", [None, {}, {"_meta": {ID: "b"}}, {"_meta": {ID: "b"}, "notifications": 7}, {"_meta": 7}]
+)
+async def test_acknowledgements_that_cannot_be_read_pass_as_they_came(desk, params):
+    server = await listened(desk)
+    server.notify("notifications/subscriptions/acknowledged", params)
+    assert (await desk.client.expect("notifications/subscriptions/acknowledged")).get("params") == params

@@ -11,40 +11,36 @@ if TYPE_CHECKING:
     from mcprelay.ports import Channel
     from mcprelay.types import RequestId
 
-STREAM = "subscriptions/listen"
-"""The request that is never done by itself: a server that is to go does not wait for it."""
-
 
 class Position:
     """A server that is plugged in.
 
     Attributes:
         channel: Where it is reached.
-        pending: What the client asked and it owes: methods by request id.
-        idle: Set while it owes nothing but streams.
+        pending: The ids of what the client asked and it owes, in that order. What never ends by itself is not in here.
+        idle: Set while it owes nothing.
         reader: The task that passes on what it says.
     """
 
     def __init__(self, channel: Channel) -> None:
         """Needs a running loop."""
         self.channel = channel
-        self.pending: dict[RequestId, str] = {}
+        self.pending: dict[RequestId, None] = {}
         self.idle = asyncio.Event()
         self.idle.set()
         self.reader: asyncio.Task[None] | None = None
         self._over = False
         self._repeated: dict[RequestId, asyncio.Future[Raw | None]] = {}
 
-    def owes(self, request_id: RequestId, method: str) -> None:
+    def owes(self, request_id: RequestId) -> None:
         """The client asked it something."""
-        self.pending[request_id] = method
-        if method != STREAM:
-            self.idle.clear()
+        self.pending[request_id] = None
+        self.idle.clear()
 
     def answered(self, request_id: RequestId) -> None:
         """It answered, or does not have to any more."""
         self.pending.pop(request_id, None)
-        if all(method == STREAM for method in self.pending.values()):
+        if not self.pending:
             self.idle.set()
 
     # --- what an earlier server was told already

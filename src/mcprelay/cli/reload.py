@@ -10,6 +10,8 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from contextlib import suppress
+from importlib.util import cache_from_source
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +22,7 @@ from mcprelay.cli.switchboard import Switchboard
 from mcprelay.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable
 
 GRACE_SECONDS = 5.0
 """How long a server over stdio that is exchanged may finish what it is doing."""
@@ -41,13 +43,24 @@ def watched(source: str) -> Path:
     return path.resolve().parent if path.suffix == ".py" else Path.cwd()
 
 
-async def changes(source: str) -> AsyncGenerator[str]:
-    """The names of Python files that changed, those of one moment together."""
+async def changes(source: str) -> AsyncGenerator[list[Path]]:
+    """The Python files that changed, those of one moment together."""
     from watchfiles import PythonFilter, awatch
 
     folder = watched(source)
     async for found in awatch(folder, watch_filter=PythonFilter(), debounce=DEBOUNCE_MILLISECONDS):
-        yield ", ".join(sorted({Path(path).name for _, path in found}))
+        yield sorted({Path(path) for _, path in found})
+
+
+def forget_bytecode(files: Iterable[Path]) -> None:
+    """Remove the bytecode of these files, wherever Python keeps it.
+
+    Python takes bytecode for that of a file whose size and time are the same, the time in whole seconds. Of two changes
+    within a second it would go on running the first.
+    """
+    for file in files:
+        with suppress(OSError, NotImplementedError):  # there is none, or none that a server of ours could write
+            Path(cache_from_source(file)).unlink()
 
 
 class Reloading:
@@ -68,18 +81,20 @@ class Reloading:
         change = asyncio.ensure_future(anext(stream))
         try:
             await asyncio.sleep(0)  # from here on no change is missed
-            await self._exchange("")
+            await self._exchange()
             while True:
-                await self._exchange(await change)
+                await self._exchange(*await change)
                 change = asyncio.ensure_future(anext(stream))
         finally:
             change.cancel()
             await asyncio.wait([change])
             await stream.aclose()
 
-    async def _exchange(self, changed: str) -> None:
+    async def _exchange(self, *changed: Path) -> None:
+        forget_bytecode(changed)
         if await self._start():
-            say(f"{changed} changed: reloaded" if changed else f"files in {watched(self._source)} are watched")
+            names = ", ".join(sorted({file.name for file in changed}))
+            say(f"{names} changed: reloaded" if names else f"files in {watched(self._source)} are watched")
         else:
             say(f"{self._source} did not start; it is tried again when a file changes")
 

@@ -12,6 +12,9 @@ from mcprelay.errors import ConfigurationError
 EXIT_SECONDS = 1.0
 """How long a process that served may take to exit when it is done, whatever threads its handlers left behind."""
 
+MOST_DIGITS = 5
+"""Of a port. Longer numbers are not even read, which has a limit of its own."""
+
 
 def serve_stdio(source: str) -> Exit:
     """Serve over standard input and output until the client ends it."""
@@ -52,6 +55,8 @@ def serve_http(source: str, address: str, *, reload: bool, **options: Any) -> Ex
 def _parsed(address: str) -> tuple[str, int]:
     """Host and port of `HOST:PORT`, `:PORT` or `PORT`; the host is this machine unless given."""
     host, _, port = address.rpartition(":")
-    if not port.isdecimal() or not int(port) < 2**16:
+    if not port.isdecimal():
         raise ConfigurationError(f"--http {address!r}: write HOST:PORT, as in 127.0.0.1:8000")
+    if len(port) > MOST_DIGITS or int(port) >= 2**16:
+        raise ConfigurationError(f"--http {address!r}: a port is a number from 0 to 65535; 0 takes a free one")
     return host.strip("[]") or "127.0.0.1", int(port)

@@ -16,7 +16,9 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from mcprelay.cli.position import Position
+from mcprelay.cli.subscription import CANCELLED, LISTEN, Subscriptions
 from mcprelay.errors import MCPRelayError
+from mcprelay.server.subscription import UPDATED, notice
 from mcprelay.wire import jsonrpc
 
 if TYPE_CHECKING:
@@ -34,7 +36,7 @@ LATEST = frozenset((INITIALIZED, "logging/setLevel"))
 READY = f"mcprelay-{secrets.token_hex(8)}"
 """The id of our own question: no request of a client has it."""
 
-KINDS = ("tools", "resources", "prompts")
+LISTS = ("tools", "resources", "prompts")
 NEVER = "the server did not start; what went wrong is on its standard error"
 
 
@@ -52,6 +54,7 @@ class Switchboard:
         self._current: Position | None = None
         self._leaving: set[Position] = set()
         self._states: dict[tuple[str, Any], tuple[bytes, RequestId | UnsetType]] = {}
+        self._subscriptions = Subscriptions()
         self._asked: dict[RequestId, Position] = {}
         self._absence = NEVER
         self._tried = asyncio.Event()
@@ -81,9 +84,11 @@ class Switchboard:
         elif message.method in LATEST:
             self._states[str(message.method), None] = (line, message.id)
         elif message.method == SUBSCRIBE:
-            self._states[SUBSCRIBE, _member(message.params, "uri")] = (line, message.id)
+            self._states[SUBSCRIBE, _word(message.params, "uri")] = (line, message.id)
         elif message.method == "resources/unsubscribe":
-            self._states.pop((SUBSCRIBE, _member(message.params, "uri")), None)
+            self._states.pop((SUBSCRIBE, _word(message.params, "uri")), None)
+        elif message.method == CANCELLED:
+            self._subscriptions.end(_word(message.params, "requestId"))
 
     async def _ask(self, message: jsonrpc.Envelope, line: bytes) -> None:
         position = self._addressee(message)
@@ -93,14 +98,16 @@ class Switchboard:
             if message.id is not UNSET:
                 await self._tell(jsonrpc.refusal(message.id, jsonrpc.INTERNAL_ERROR, self._absence))
             return
-        if message.id is not UNSET:
-            position.owes(message.id, str(message.method))
+        if message.id is not UNSET and message.method == LISTEN:
+            self._subscriptions.begin(message.id, line, position)
+        elif message.id is not UNSET:
+            position.owes(message.id)
         await self._hand(line, position)
 
     def _addressee(self, message: jsonrpc.Envelope) -> Position | None:
         """A cancellation goes to the server that was asked, which may be about to leave."""
-        if message.method == "notifications/cancelled":
-            meant = _member(message.params, "requestId")
+        if message.method == CANCELLED:
+            meant = _word(message.params, "requestId")
             for position in self._leaving:
                 if meant in position.pending:
                     return position
@@ -129,6 +136,8 @@ class Switchboard:
             return False
         old, self._current = self._current, position
         self._tried.set()
+        for line in self._subscriptions.moved(position):
+            await self._hand(line, position)
         if old is not None:
             await self._retire(old, grace=grace)
         await self._tell_of_changes(face)
@@ -162,12 +171,16 @@ class Switchboard:
             await position.reader
 
     async def _tell_of_changes(self, face: Raw) -> None:
-        """What the new server offers may be different: the client looks again, as far as it was promised notice."""
-        offered = _member(face, "capabilities")
-        for kind in KINDS if isinstance(offered, dict) else ():
-            capability = offered.get(kind)
-            if isinstance(capability, dict) and capability.get("listChanged") is True:
-                await self._tell(jsonrpc.notification(f"notifications/{kind}/list_changed"))
+        """What the new server offers may be different: the client looks again, as far as it was promised notice.
+
+        This is for sessions. Who listens by a request is told when the new server has acknowledged that.
+        """
+        for kind in LISTS:
+            if _offers(face, kind, "listChanged"):
+                await self._tell(notice((f"notifications/{kind}/list_changed", None)))
+        for method, uri in tuple(self._states) if _offers(face, "resources", "subscribe") else ():
+            if method == SUBSCRIBE and isinstance(uri, str):
+                await self._tell(notice((UPDATED, uri)))
 
     async def _listen(self, position: Position) -> None:
         while line := await position.channel.receive():
@@ -183,10 +196,14 @@ class Switchboard:
                 return
             else:
                 position.answered(message.id)
-        await self._tell(line)
+        instead = None if isinstance(message, jsonrpc.Malformed) else self._subscriptions.judge(message, position)
+        for each in (line,) if instead is None else instead.client:
+            await self._tell(each)
+        for each in () if instead is None else instead.server:
+            await self._hand(each, position)
 
     async def _over(self, position: Position) -> None:
-        """It ended. What it owes is answered with the reason."""
+        """It ended. What it owes is answered with the reason; what the client listens to waits for the next one."""
         position.over()
         self._asked = {each: asked for each, asked in self._asked.items() if asked is not position}
         by_itself = position is self._current
@@ -221,3 +238,16 @@ def _member(params: Raw | UnsetType, name: str) -> Any:
     except msgspec.DecodeError:
         return None
     return found.get(name) if isinstance(found, dict) else None
+
+
+def _offers(face: Raw, kind: str, what: str) -> bool:
+    """Whether a server declares something of a kind."""
+    offered = _member(face, "capabilities")
+    capability = offered.get(kind) if isinstance(offered, dict) else None
+    return isinstance(capability, dict) and capability.get(what) is True
+
+
+def _word(params: Raw | UnsetType, name: str) -> int | str | None:
+    """A member that names something, or None."""
+    found = _member(params, name)
+    return found if isinstance(found, int | str) else None
