@@ -108,12 +108,23 @@ def shadowed(tools, **more):
     return shadows({public_name(*pair): (Named(*pair), description) for pair, description in tools.items()}, **more)
 
 
-def test_the_same_name_on_two_servers_is_told_for_both():
-    found = shadowed({("a", "search"): "", ("b", "search"): "", ("b", "other"): ""})
-    assert found == [
-        Shadow(name="a__search", other="b__search", why="same name"),
-        Shadow(name="b__search", other="a__search", why="same name"),
+def test_the_same_name_on_two_servers_is_told_once_for_both():
+    tools = {("b", "search"): "", ("a", "search"): "", ("b", "other"): ""}
+    assert shadowed(tools) == [Shadow(name="a__search", other="b__search", why="same name")]
+    assert shadowed({**tools, ("c", "search"): ""}) == [
+        Shadow(name="a__search", other=other, why="same name") for other in ("b__search", "c__search")
     ]
+
+
+def test_the_same_name_on_servers_that_all_have_a_prefix_is_known_and_what_only_looks_alike_is_not():
+    tools = {("a", "search"): "", ("b", "search"): ""}
+    assert not shadowed(tools, prefixed={"a", "b"})
+    assert len(shadowed(tools, prefixed={"a"})) == 1
+    added = shadowed({**tools, ("c", "search"): ""}, prefixed={"a", "b"})
+    assert [(one.name, one.other) for one in added] == [("a__search", "c__search"), ("b__search", "c__search")]
+    alike = shadowed({**tools, ("b", "Search"): ""}, prefixed={"a", "b"})
+    assert {one.why for one in alike} == {"alike"}
+    assert len(shadowed(tools, prefixed={"a", "b"}, local=["search"])) == 2
 
 
 @pytest.mark.parametrize("lookalike", ["Search", "seаrch", "se-arch", "ѕеаrсh", "ｓearch"])
@@ -125,6 +136,8 @@ def test_a_name_that_looks_like_another_one_is_told(lookalike):
 def test_a_function_of_the_application_is_told_apart_but_not_reported_on():
     found = shadowed({("a", "search"): ""}, local=["search", "other"])
     assert found == [Shadow(name="a__search", other="search", why="same name")]
+    plain = shadows({"search": (Named("a", "search"), "")}, local=["search"])
+    assert plain == [Shadow(name="search", other="search", why="same name")]
 
 
 def test_a_description_that_speaks_of_another_servers_tool_is_told():

@@ -421,6 +421,18 @@ async def test_tools_of_two_servers_shadow_each_other_in_the_report():
             await relay.tools(strict=True)
 
 
+async def test_the_same_name_on_two_servers_is_told_once_with_what_silences_it():
+    both = servers(far=Far(SEARCH), other=Far(SEARCH))
+    async with Relay(servers=both, lock=None) as relay:
+        with pytest.raises(DefinitionRefused, match="both have a prefix in their settings") as caught:
+            await relay.tools(strict=True)
+        assert str(caught.value).count("shadowed:") == 1
+        await relay.tools("far", strict=True)
+    prefixed = {name: {**settings, "prefix": name} for name, settings in both.items()}
+    async with Relay(servers=prefixed, lock=None) as relay:
+        assert list((await relay.tools(strict=True)).keys()) == ["far__search", "other__search"]
+
+
 async def test_two_tools_of_one_public_name_are_never_both_offered():
     one = {"target": Far(), "allow": "*", "prefix": "x"}
     async with Relay(servers={"far": one}) as relay:

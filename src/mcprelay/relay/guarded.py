@@ -112,6 +112,11 @@ class GuardedTool:
         return self._post.settings.name
 
     @property
+    def is_prefixed(self) -> bool:
+        """Whether the settings of its server say what its public name begins with."""
+        return bool(self._post.settings.prefix)
+
+    @property
     def reading(self) -> Reading:
         """What is known of the definition: shared by all tools that have it, and not to be changed."""
         return self._candidate.reading

@@ -12,8 +12,9 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import islice
+from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -123,30 +124,47 @@ class Shadow(Struct, frozen=True, kw_only=True):
     more: int = 0
 
 
-def shadows(tools: Mapping[str, tuple[Named, str]], *, local: Iterable[str] = ()) -> list[Shadow]:
+def shadows(
+    tools: Mapping[str, tuple[Named, str]], *, local: Iterable[str] = (), prefixed: Collection[str] = ()
+) -> list[Shadow]:
     """What may be taken for something else.
 
     Args:
         tools: Public names, with the tool and its description.
         local: Names of the application's own functions that stand beside them.
+        prefixed: Servers to which the settings give a prefix: that two of these have a tool of one name is known.
     """
-    found = [*_alike(tools, local), *_mentions(tools, local)]
+    found = [*_alike(tools, local, prefixed), *_mentions(tools, local)]
     return sorted(set(found), key=lambda shadow: (shadow.name, shadow.other, shadow.why))
 
 
-def _alike(tools: Mapping[str, tuple[Named, str]], local: Iterable[str]) -> Iterator[Shadow]:
-    """Tools whose own names are the same, or look the same, over the servers and the application's functions."""
-    groups: dict[str, list[tuple[str, str, str]]] = {}
+class _One(NamedTuple):
+    """A tool among those of one name, or a function of the application, which has no server."""
+
+    name: str
+    server: str
+    own: str
+
+
+def _alike(tools: Mapping[str, tuple[Named, str]], local: Iterable[str], prefixed: Collection[str]) -> Iterator[Shadow]:
+    """Tools whose own names are the same, or look the same, over the servers and the application's functions.
+
+    One is enough to say so, and says it of both: a group may be as large as its servers like.
+    """
+    groups: dict[str, list[_One]] = {}
     for name, (named, _) in tools.items():
-        groups.setdefault(skeleton(named.tool), []).append((name, named.server, named.tool))
+        groups.setdefault(skeleton(named.tool), []).append(_One(name, named.server, named.tool))
     for name in local:
-        groups.setdefault(skeleton(name), []).append((name, "", name))
+        groups.setdefault(skeleton(name), []).append(_One(name, "", name))
     for group in groups.values():
-        for name, server, own in group:
-            # One is enough to say so: a group may be as large as its servers like.
-            other, _, other_own = next((entry for entry in group if entry[0] != name), (name, "", ""))
-            if server and other != name:
-                yield Shadow(name=name, other=other, why="same name" if own == other_own else "alike")
+        first = min(group, key=lambda one: (one.server != "", one.server in prefixed, one.name))
+        for one in group:
+            same = one.own == first.own
+            known = same and one.server in prefixed and first.server in prefixed
+            if one is first or not one.server or known:
+                continue
+            name, other = sorted((one.name, first.name)) if first.server else (one.name, first.name)
+            yield Shadow(name=name, other=other, why="same name" if same else "alike")
 
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{3,}")

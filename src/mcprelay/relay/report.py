@@ -80,7 +80,8 @@ class Report(Struct, frozen=True, kw_only=True):
         if self.changed:
             raise self.changed[0]
         if not self.is_clean:
-            raise DefinitionRefused(f"strict=True, and not everything is as it was asked for:\n{self}")
+            then = f"\n{_SHADOWED}" if self.shadowed else ""
+            raise DefinitionRefused(f"strict=True, and not everything is as it was asked for:\n{self}{then}")
 
     def _lines(self) -> Iterator[str]:
         count = len(self.offered)
@@ -103,6 +104,13 @@ class Report(Struct, frozen=True, kw_only=True):
         yield from _listed("note", (f"{server}: {note}" for server, note in self.notes))
         for server, counts in self.heard.items():
             yield f"heard of {server}: {', '.join(f'{number} {what}' for what, number in counts.items())}"
+
+
+_SHADOWED = (
+    "What is shadowed is left out of allow, on one side; where two servers have a tool of the same name on purpose, both"
+    " have a prefix in their settings"
+)
+"""What to do about what may be taken for something else. There is no cause to refuse it where somebody thought of it."""
 
 
 def _name(one: Left) -> str:

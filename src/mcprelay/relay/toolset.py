@@ -82,7 +82,8 @@ class ToolSet:
         """What became of everything that was asked for. It prints well."""
         if self._report is None:  # made when it is wanted: comparing all names and texts takes its time
             seen = {tool.name: (Named(tool.server, tool.tool), tool.description) for tool in self}
-            self._report = self._make_report(tuple(shadows(seen, local=self._local)))
+            prefixed = {tool.server for tool in self if tool.is_prefixed}
+            self._report = self._make_report(tuple(shadows(seen, local=self._local, prefixed=prefixed)))
         return self._report
 
     async def run(self, name: str, arguments: Mapping[str, Any] | str | None = None) -> Framed:
