@@ -83,6 +83,20 @@ async def test_a_closed_pool_has_closed_everything():
             ClientPool(clients=0)
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"request_timout": 3}, "^ClientPool has no option 'request_timout'; did you mean 'request_timeout'"),
+        ({"client": 3}, "^ClientPool has no option 'client'; did you mean 'clients'"),
+        ({"target": "x"}, "^ClientPool has no option 'target'"),
+        ({"clients": "3"}, r"^clients is a whole number of at least 1, and not '3' \(str\)"),
+    ],
+)
+def test_an_option_that_a_client_does_not_have_is_told_where_the_pool_is_made(options, said):
+    with pytest.raises(ConfigurationError, match=said):
+        ClientPool(**options)
+
+
 async def refused(pool):
     """There is no room for one more."""
     with pytest.raises(LimitExceeded, match="clients=1"):

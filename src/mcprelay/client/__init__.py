@@ -442,12 +442,23 @@ class Client(Catalogue):
         await self.list_tools(fresh=True, deadline=deadline)
 
 
+def check_names(owner: str, given: Iterable[str], *more: str) -> None:
+    """See that a client has such options, or that `more` names them.
+
+    Raises:
+        ConfigurationError: It has not; the text says which was meant.
+    """
+    known = {*inspect.signature(Client).parameters, *Settings.__struct_fields__, *more} - {"target", "limits"}
+    for name in sorted(set(given) - known):
+        raise ConfigurationError(f"{owner} has no option {name!r}; {misuse.meant(name, known)}")
+
+
 def _with(settings: Settings, limits: Mapping[str, float]) -> Settings:
-    unknown = sorted(limits.keys() - set(Settings.__struct_fields__))
-    if unknown:
-        known = {*inspect.signature(Client).parameters, *Settings.__struct_fields__} - {"target", "limits"}
-        raise ConfigurationError(f"Client has no option {unknown[0]!r}; {misuse.meant(unknown[0], known)}")
-    return msgspec.structs.replace(settings, **limits) if limits else settings
+    if not limits:
+        return settings
+    if not limits.keys() <= set(Settings.__struct_fields__):
+        check_names("Client", limits)
+    return msgspec.structs.replace(settings, **limits)
 
 
 def _offered(revision: str | None) -> Sequence[revisions.Revision]:

@@ -6,7 +6,7 @@ import asyncio
 import os
 from typing import TYPE_CHECKING, Any
 
-from mcprelay.client import Client
+from mcprelay.client import Client, check_names, misuse
 from mcprelay.errors import ConfigurationError, LimitExceeded, LocalFault
 
 if TYPE_CHECKING:
@@ -38,11 +38,15 @@ class ClientPool:
         clients: How many are kept. Beyond that the one that was asked for longest ago, of those that nothing waits
             for, is closed: no call, from its beginning to its end, and nobody who listens.
         options: Options that every client gets. A `sender=` serves them all, and is closed by whoever made it.
+
+    Raises:
+        ConfigurationError: A client has no such option, or `clients` is no whole number of at least 1.
     """
 
     def __init__(self, *, clients: int = 256, **options: Any) -> None:
-        if clients < 1:
-            raise ConfigurationError(f"clients is at least 1, not {clients}")
+        misuse.number("clients", clients, least=1, whole=True)
+        if options:
+            check_names("ClientPool", options, "clients")
         self.clients = clients
         self._options = options
         self._kept: dict[Hashable, _Kept] = {}

@@ -8,12 +8,13 @@ from msgspec import Struct
 
 from mcprelay.client import misuse
 from mcprelay.errors import CallFailed, ConnectFailed, ConnectionLost, Evidence, HttpError, RemoteError
+from mcprelay.wire.spelling import Spelled
 
 _DOUBLINGS = 1000
 """How often a wait is doubled: more often than any wait needs, and a float holds no more."""
 
 
-class Retry(Struct, frozen=True, kw_only=True):
+class Retry(Struct, metaclass=Spelled, frozen=True, kw_only=True):
     """A caller's permission to repeat calls, for one call or for all of a client.
 
     What was not sent is repeated. What may have been carried out is repeated only if the caller says that this does no

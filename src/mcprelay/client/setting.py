@@ -6,12 +6,13 @@ from msgspec import Struct
 
 from mcprelay.client import misuse
 from mcprelay.wire.jsonrpc import DEPTH
+from mcprelay.wire.spelling import Spelled
 
 _LEAST = {"connections": 1}
 """What a setting must be at least, where zero says nothing."""
 
 
-class Settings(Struct, frozen=True, kw_only=True):
+class Settings(Struct, metaclass=Spelled, frozen=True, kw_only=True):
     """The settings of a client. Times are in seconds; `math.inf` is no limit, of each of them.
 
     Raises:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from msgspec import Struct
 
 from mcprelay.errors import ConfigurationError
+from mcprelay.wire.spelling import Spelled
 
 _LEAST = {"page_size": 1, "worker_threads": 1}
 """The least of those that cannot be nothing."""
 
 
-class Limits(Struct, frozen=True, kw_only=True):
+class Limits(Struct, metaclass=Spelled, frozen=True, kw_only=True):
     """The limits of a server.
 
     Attributes:

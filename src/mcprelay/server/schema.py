@@ -17,6 +17,7 @@ from typing import Any
 from msgspec import UNSET, Struct, UnsetType, field
 
 from mcprelay.errors import DefinitionError
+from mcprelay.wire.spelling import Spelled
 
 HEADER = "x-mcp-header"
 """The keyword that mirrors an argument into an HTTP header (server/tools, "x-mcp-header")."""
@@ -46,7 +47,7 @@ class Format(enum.StrEnum):
     UUID = "uuid"
 
 
-class _Described(Struct, frozen=True, eq=False, omit_defaults=True, rename="camel"):
+class _Described(Struct, metaclass=Spelled, frozen=True, eq=False, omit_defaults=True, rename="camel"):
     """The one thing that may be said by position: `Schema("How many")`."""
 
     description: str | UnsetType = UNSET
