@@ -374,7 +374,7 @@ async def test_a_question_is_answered_once_and_again_only_after_a_failure():
         channel.reply(await channel.expect("tools/call"), asked)
         open_question = await calling
 
-        failing = asyncio.ensure_future(open_question.answer({"q": {"x": "y"}}, timeout=0))
+        failing = asyncio.ensure_future(open_question.answer({"q": {"x": "y"}}, deadline=1.0))
         with pytest.raises(DeadlineExceeded):
             await failing
         first = asyncio.ensure_future(open_question.answer({"q": {"x": "y"}}))

@@ -1,12 +1,13 @@
 """Mistakes of whoever uses a client are told where they are made, with what would be right."""
 
 import dataclasses
+import math
 import sys
 from pathlib import Path
 
 import pytest
 
-from mcprelay import Client, ConfigurationError, ResponseInvalid, Server
+from mcprelay import Client, ConfigurationError, DeadlineExceeded, ResponseInvalid, Server
 from mcprelay.client import misuse
 from mcprelay.client.elicitation import Elicitation
 from mcprelay.client.output import decoder
@@ -35,7 +36,7 @@ class Receipt:
         (
             "http://x/mcp",
             {"request_timeout": "5"},
-            "a number that is not negative, and not '5' (str)",
+            "request_timeout is a number of seconds, and not '5' (str)",
         ),
         ("http://x/mcp", {"retry": 3}, "retry is a value of the type Retry, and not 3 (int)"),
         ("http://x/mcp", {"settings": {}}, "settings is a value of the type Settings, and not {} (dict)"),
@@ -135,6 +136,19 @@ async def test_types_are_called_what_people_call_them(kind, name):
             await client.call_tool("double", {"n": 1}, output=kind)
     assert "<class" not in str(caught.value)
     assert name in str(caught.value)
+
+
+@pytest.mark.parametrize("seconds", [0, 0.0, -1, -math.inf])
+async def test_a_time_in_which_nothing_can_be_done_is_no_timeout(seconds):
+    async with Client(server) as client:
+        for call in (client.call_tool("double", {"n": 1}, timeout=seconds), client.list_tools(timeout=seconds)):
+            with pytest.raises(ConfigurationError, match="^timeout is a number of seconds above 0, and not"):
+                await call
+        with pytest.raises(DeadlineExceeded):
+            await client.call_tool("double", {"n": 1}, deadline=1.0)
+    for option in ("request_timeout", "connect_timeout"):
+        with pytest.raises(ConfigurationError, match=f"^{option} is a number of seconds above 0, and not"):
+            Client(server, **{option: seconds})
 
 
 class Odd:

@@ -228,8 +228,11 @@ command = "npx -y 'a b'"
         ("command = []", "command: expected a list that begins with a program"),
         ("command = [5]", "command: expected a list that begins with a program"),
         ('command = "a \'b"', 'command: expected a list, since no shell takes part; write ["a", "\'b"]'),
-        ('url = "https://x"\ntimeout = "5"', "timeout: expected a number of at least 0, not '5'"),
-        ('url = "https://x"\ntimeout = true', "timeout: expected a number of at least 0, not True"),
+        ('url = "https://x"\ntimeout = "5"', "timeout: expected a number of seconds above 0, not '5'"),
+        ('url = "https://x"\ntimeout = 0', "timeout: expected a number of seconds above 0, not 0"),
+        ('url = "https://x"\ntimeout = -1.5', "timeout: expected a number of seconds above 0, not -1.5"),
+        ('url = "https://x"\ntimeout = nan', "timeout: expected a number of seconds above 0, not nan"),
+        ('url = "https://x"\ntimeout = true', "timeout: expected a number of seconds above 0, not True"),
         ('url = "https://x"\ncache = nan', "cache: expected a number of at least 0, not nan"),
         (
             'url = "https://x"\nallow = ["*"]',

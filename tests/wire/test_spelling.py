@@ -47,10 +47,10 @@ class Full(Titled, frozen=True, kw_only=True):
     [
         (Choice, (), {"color": "blue"}, r"^Choice has no option 'color'; did you mean 'colour'\?$"),
         (Choice, (), {"size": 2, "zzz": 1}, r"^Choice has no option 'zzz'; there are colour, size$"),
-        (Choice, ("blue",), {}, r"^Choice takes nothing by position, and 1 .* as in Choice\(colour=…\)$"),
-        (Full, ("a", "blue"), {}, r"^Full takes title alone by position, and 2 .* as in Full\(colour=…\)$"),
+        (Choice, ("blue",), {}, r"^Choice takes nothing by position, and 1 .*: colour=…, size=…$"),
+        (Full, ("a", "blue"), {}, r"^Full takes title alone by position, and 2 .*: colour=…$"),
         (Retry, (), {"attempt": 3}, r"^Retry has no option 'attempt'; did you mean 'attempts'\?$"),
-        (Retry, (3,), {}, r"^Retry takes nothing by position.*Retry\(attempts=…\)$"),
+        (Retry, (3,), {}, r"^Retry takes nothing by position, and 1 .*: attempts=…, "),
         (Settings, (), {"request_timout": 3}, r"^Settings has no option .*'request_timeout'\?$"),
         (Limits, (), {"body_byte": 3}, r"^Limits has no option 'body_byte'; did you mean 'body_bytes'\?$"),
         (Schema, (), {"minLength": 3}, r"^Schema has no option 'minLength'; did you mean 'min_length'\?$"),

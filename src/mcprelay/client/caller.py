@@ -145,7 +145,7 @@ class Caller:
         now = self.connection.now()
         if deadline is not None:
             misuse.moment("deadline", deadline, now=now)
-        call.bound = None if timeout is None else ("timeout", misuse.seconds("timeout", timeout))
+        call.bound = None if timeout is None else ("timeout", misuse.duration("timeout", timeout))
         if timeout is None or deadline is None:
             call.wait = call.limit = None  # of an earlier round
             limit = deadline if timeout is None else now + timeout

@@ -60,6 +60,17 @@ def seconds(name: str, value: Any) -> float:
     return value
 
 
+def duration(name: str, value: Any) -> float:
+    """A time that something may take.
+
+    Raises:
+        ConfigurationError: It is not a number, or none that anything could be done in.
+    """
+    if seconds(name, value) <= 0:
+        raise ConfigurationError(f"{name} is a number of seconds above 0, and not {told_value(value)}")
+    return value  # type: ignore[no-any-return]
+
+
 def number(name: str, value: Any, *, least: float = 0, most: float = math.inf, whole: bool = False) -> None:
     """Refuse a number that is none, or not in its bounds. Where it counts something it is whole, or `math.inf`.
 

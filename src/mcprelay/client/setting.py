@@ -8,6 +8,8 @@ from mcprelay.client import misuse
 from mcprelay.wire.jsonrpc import DEPTH
 from mcprelay.wire.spelling import Spelled
 
+_POSITIVE = frozenset({"request_timeout", "connect_timeout"})
+"""Times in which nothing could be done, were they zero."""
 _LEAST = {"connections": 1}
 """What a setting must be at least, where zero says nothing."""
 
@@ -77,6 +79,9 @@ class Settings(Struct, metaclass=Spelled, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         for name, default in zip(self.__struct_fields__, self.__struct_defaults__, strict=True):
+            if name in _POSITIVE:
+                misuse.duration(name, getattr(self, name))
+                continue
             misuse.number(name, getattr(self, name), least=_LEAST.get(name, 0), whole=isinstance(default, int))
 
 

@@ -117,6 +117,16 @@ class Entry:
             return None
         return float(value)
 
+    def seconds(self, key: str) -> float | None:
+        """A time that something may take: none at all would refuse everything."""
+        value = self.any(key)
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+            self.wrong(key, f"expected a number of seconds above 0, not {value!r}")
+            return None
+        return float(value)
+
     def table(self, key: str) -> dict[str, Any]:
         """A table; an empty one where there is none."""
         value = self.any(key)

@@ -66,7 +66,7 @@ def read_server(
     _check_reach(entry, transport)
     allow = entry.trust("allow")
     unpinned, pins = _pins(entry, allow)
-    timeout = entry.number("timeout", least=0)
+    timeout = entry.seconds("timeout")
     server = ServerSettings(
         name=name,
         transport=transport or "http",

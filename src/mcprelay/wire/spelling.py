@@ -33,26 +33,31 @@ class Spelled(StructMeta):
 
     if not TYPE_CHECKING:  # who checks types knows the options
 
-        def __call__(cls, *given: Any, **options: Any) -> Any:
+        def __call__(cls, *given: Any, **options: Any) -> Any:  # noqa: N805 - its instances are classes
             """Make one."""
             try:
                 return super().__call__(*given, **options)
             except TypeError:
-                cls._check(given, options)
+                _check(cls, given, options)
                 raise
 
-    def _check(cls, given: Sequence[Any], options: Iterable[str]) -> None:
-        known: tuple[str, ...] = cls.__struct_fields__
-        placed: tuple[str, ...] = cls.__match_args__
-        for name in options:
-            if name not in known:
-                close = closest(name, known)
-                meant = f"did you mean {close!r}?" if close else f"there are {', '.join(sorted(known))}"
-                raise ConfigurationError(f"{cls.__name__} has no option {name!r}; {meant}")
-        if len(given) > len(placed):
-            alone = f"{', '.join(placed)} alone" if placed else "nothing"
-            by_name = next(name for name in known if name not in placed)
-            raise ConfigurationError(
-                f"{cls.__name__} takes {alone} by position, and {len(given)} were given: its options have names, as in "
-                f"{cls.__name__}({by_name}=…)"
-            )
+
+def _check(kind: Any, given: Sequence[Any], options: Iterable[str]) -> None:
+    """See that a Struct has such fields, and takes so many by position.
+
+    Raises:
+        ConfigurationError: It does not.
+    """
+    known: tuple[str, ...] = kind.__struct_fields__
+    placed: tuple[str, ...] = kind.__match_args__
+    for name in options:
+        if name not in known:
+            close = closest(name, known)
+            meant = f"did you mean {close!r}?" if close else f"there are {', '.join(sorted(known))}"
+            raise ConfigurationError(f"{kind.__name__} has no option {name!r}; {meant}")
+    if len(given) > len(placed):
+        alone = f"{', '.join(placed)} alone" if placed else "nothing"
+        named = ", ".join(f"{name}=…" for name in known if name not in placed)
+        raise ConfigurationError(
+            f"{kind.__name__} takes {alone} by position, and {len(given)} were given; the others have names: {named}"
+        )
