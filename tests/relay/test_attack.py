@@ -8,7 +8,17 @@ import sys
 import pytest
 
 from mcprelay import Server
-from mcprelay.relay import DefinitionRefused, Limits, Relay, ServerUnreachable, SettingWrong, Unauthorized, allow, ask
+from mcprelay.relay import (
+    DefinitionRefused,
+    Limits,
+    Relay,
+    ResultTooLarge,
+    ServerUnreachable,
+    SettingWrong,
+    Unauthorized,
+    allow,
+    ask,
+)
 from mcprelay.relay.difference import differences
 from mcprelay.relay.lock import Lock, save
 from mcprelay.relay.pins import define
@@ -211,6 +221,9 @@ async def test_a_call_whose_answer_cannot_be_shown_any_more_is_not_made(limit):
         framed = await search(q="x")
     assert framed.code == "too_large"
     assert "the call was not made" in framed.text
+    with pytest.raises(ResultTooLarge, match="so the call was not made; another set") as spent:
+        framed.require()
+    assert "is too large" not in str(spent.value)
     assert framed.cause.limit == limit
     assert (len(asked), len(far.of("tools/call"))) == (1, 1)
 

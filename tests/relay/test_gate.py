@@ -59,8 +59,8 @@ async def test_a_verdict_decides_and_a_denial_says_why_and_by_what():
     [
         (True, None),
         (False, "the policy of this application does not allow it"),
-        (None, "the policy of this application does not allow it"),
-        (1, "the policy of this application does not allow it"),
+        (None, "the check of this application failed"),
+        (1, "the check of this application failed"),
         ("not now", "not now"),
     ],
 )
@@ -161,7 +161,7 @@ async def test_a_gate_sees_the_final_arguments_and_no_claim_of_the_server():
         (True, None),
         (allow(), None),
         (False, "the person who was asked said no"),
-        ("yes", "the person who was asked said no"),
+        ("yes", "the question about it failed in this application"),
         (deny("not that one"), "not that one"),
         (ask(bool), "the question about it led to another question"),
     ],
@@ -248,9 +248,37 @@ async def test_a_question_that_cannot_be_asked_is_a_no(caplog):
 async def test_a_person_who_gives_something_else_does_not_agree_and_that_is_told(answer, caplog):
     with pytest.raises(CallDenied) as denied:
         await admit(lambda call: ask(lambda question: answer), call())
-    assert denied.value.reason == "the person who was asked said no"
-    assert f"the person who was asked gave {type(answer).__name__}" in str(denied.value.__cause__)
-    assert str(denied.value.__cause__) in caplog.text
+    assert denied.value.reason == "the question about it failed in this application"
+    told = (
+        f"the function <lambda>, which asks the person, gave {type(answer).__name__}, and not True, False or a verdict"
+    )
+    assert str(denied.value.__cause__) == told
+    assert told in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("gate", "rule"),
+    [
+        (lambda call: ask(bool, patience=call.arguments["title"]), "ask: patience is a number of seconds"),
+        (lambda call: deny(call.arguments), "deny: the reason is a text"),
+        (lambda call: ask(lambda: True), "ask: human is a function of 1 argument (question)"),
+    ],
+)
+async def test_a_mistake_in_a_verdict_is_told_to_the_log_by_what_is_right_without_the_value(gate, rule, caplog):
+    with pytest.raises(CallDenied) as denied:
+        await admit(gate, call(title="secret words"))
+    assert f"the gate <lambda> raised SettingWrong ({rule}); the call is denied" in caplog.text
+    assert "secret words" not in caplog.text
+    assert rule in str(denied.value.__cause__)
+
+
+@pytest.mark.parametrize("gate", [lambda call: None, lambda call: 1 / 0, lambda call: ask(lambda _: None)])
+async def test_a_denial_that_is_a_failure_says_where_its_cause_is_and_others_do_not(gate):
+    with pytest.raises(CallDenied, match=r"; `__cause__` of this error, and the log, say how$"):
+        await admit(gate, call())
+    with pytest.raises(CallDenied) as denied:
+        await admit(lambda call: False, call())
+    assert "__cause__" not in str(denied.value)
 
 
 async def test_a_call_that_cannot_be_shown_is_a_no():

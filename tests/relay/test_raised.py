@@ -272,8 +272,8 @@ async def test_what_was_refused_is_told_with_the_server_the_tool_and_what_to_do_
         " allow more"
     )
     assert await sentence(Far(tool("f")), limits=Limits(run_bytes=3)) == (
-        "far__f: an answer of the server 'far' is too large: with it, all answers of this run come to 328 where"
-        " run_bytes=3 allows less; raise run_bytes to allow more"
+        "far__f: nothing more of the server 'far' can be shown in this run (run_bytes allows 3), so the call was not"
+        " made; another set, from tools(), has an account of its own, or raise run_bytes"
     )
     assert await sentence(Far(tool("f"), **{"tools/call": lambda _: FAILED})) == (
         "far__f: the server 'far' answered that the call failed; `framed.text` of this error has its words"

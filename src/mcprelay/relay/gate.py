@@ -148,6 +148,7 @@ _TIME: ContextVar[_Time | None] = ContextVar("time of a gate", default=None)
 """The time of the gate that is being asked, for those inside of it."""
 _ALLOWED = Verdict()
 _UNSAID = "no reason was given"
+_FAILED = "the check of this application failed"
 
 
 def allow() -> Verdict:
@@ -206,6 +207,8 @@ async def admit(gate: Gate | None, call: Call, *, timeout: float = PATIENCE) -> 
 def _denied(verdict: Verdict, call: Call, gate: str) -> CallDenied:
     error = CallDenied(verdict.reason or _UNSAID, server=call.server, gate=gate)
     error.__cause__ = verdict.cause
+    if verdict.cause is not None:
+        error.args = (f"{error.args[0]}; `__cause__` of this error, and the log, say how",)
     return error
 
 
@@ -225,8 +228,8 @@ async def consult(gate: Gate, call: Call, *, timeout: float | None = None) -> Ve
         return _late(name, timeout)
     except (Exception, asyncio.CancelledError) as caught:  # noqa: BLE001 - whatever it is, the call is not made
         error = foreign(caught)
-        log.warning("the gate %s raised %s; the call is denied\n%s", name, type(error).__name__, traced(error))
-        return Verdict(reason="the check of this application failed", gate=name, cause=error)
+        _failed(f"the gate {name}", error)
+        return Verdict(reason=_FAILED, gate=name, cause=error)
     return verdict if verdict.gate else replace(verdict, gate=name)
 
 
@@ -274,8 +277,16 @@ def _verdict(answer: Any, name: str) -> Verdict:
         return _ALLOWED
     if isinstance(answer, str):
         return deny(answer)
-    wrong = None if answer is False else _wrong(f"the gate {name}", answer, "a verdict, True, False or a text")
-    return Verdict(reason="the policy of this application does not allow it", cause=wrong)
+    if answer is False:
+        return Verdict(reason="the policy of this application does not allow it")
+    return Verdict(reason=_FAILED, cause=_wrong(f"the gate {name}", answer, "a verdict, True, False or a text"))
+
+
+def _failed(what: str, error: Exception) -> None:
+    """Tell the log of a failure of the application's own: where it was, and what is right if the mistake is known."""
+    rule = given.rule(error)
+    kind = f"{type(error).__name__} ({rule})" if rule else type(error).__name__
+    log.warning("%s raised %s; the call is denied\n%s", what, kind, traced(error))
 
 
 def _wrong(who: str, answer: Any, right: str) -> TypeError:
@@ -295,19 +306,21 @@ async def _asked(each: Ask, call: Call) -> Verdict:
         return deny(nobody)
     except (Exception, asyncio.CancelledError) as caught:  # noqa: BLE001 - whatever it is, nobody agreed
         error = foreign(caught)
-        log.warning("asking about a call raised %s; the call is denied\n%s", type(error).__name__, traced(error))
+        _failed("asking about a call", error)
         return Verdict(reason="the question about it could not be asked", cause=error)
-    return _said(answer)
+    return _said(answer, called(each.human))
 
 
-def _said(answer: Any) -> Verdict:
-    """What a person's answer says: all that is no consent denies."""
+def _said(answer: Any, name: str) -> Verdict:
+    """What a person's answer says: all that is no consent denies. What is no answer is none of the person's."""
     if answer is True:
         return _ALLOWED
     if isinstance(answer, Verdict):
         return answer if not answer.asks else deny(answer.reason or "the question about it led to another question")
-    wrong = None if answer is False else _wrong("the person who was asked", answer, "True, False or a verdict")
-    return Verdict(reason="the person who was asked said no", cause=wrong)
+    if answer is False:
+        return Verdict(reason="the person who was asked said no")
+    wrong = _wrong(f"the function {name}, which asks the person,", answer, "True, False or a verdict")
+    return Verdict(reason="the question about it failed in this application", cause=wrong)
 
 
 def _words(call: Call, why: str) -> str:

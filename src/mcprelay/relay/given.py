@@ -7,11 +7,22 @@ from __future__ import annotations
 
 import inspect
 import os
+import traceback
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from mcprelay.client.misuse import told_value
 from mcprelay.relay.errors import SettingWrong
+
+
+def rule(error: BaseException) -> str:
+    """What is right, where it is one of these functions that raised; empty for any other error.
+
+    It is the beginning of their sentence, without the value, which may be anything and belongs into no log.
+    """
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    ours = isinstance(error, SettingWrong) and frames[-1].f_globals.get("__name__") == __name__
+    return str(error).partition(", and ")[0] if ours else ""
 
 
 def function(name: str, value: Any, *takes: str) -> None:

@@ -222,6 +222,11 @@ class GuardedTool:
         if isinstance(error, ResultTooLarge):
             spent = f"{error.limit} allows {error.allowed:,}"
             why = f"Nothing more of this tool can be shown in this run ({spent}), so the call was not made."
+            sentence = (
+                f"nothing more of the server {self.server!r} can be shown in this run ({spent}), so the call was not"
+                f" made; another set, from tools(), has an account of its own, or raise {error.limit}"
+            )
+            error.args = (sentence,)
         elif isinstance(error, DefinitionRefused):
             why = error.withdrawn
         if why:

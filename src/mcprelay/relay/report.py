@@ -107,10 +107,10 @@ class Report(Struct, frozen=True, kw_only=True):
 
 
 _SHADOWED = (
-    "What is shadowed is left out of allow, on one side; where two servers have a tool of the same name on purpose, both"
-    " have a prefix in their settings"
+    "What is shadowed is left out of allow, on one side; where two servers have a tool of the same name on purpose,"
+    " both have a prefix in their settings"
 )
-"""What to do about what may be taken for something else. There is no cause to refuse it where somebody thought of it."""
+"""What to do about what may be taken for something else. Who thought of it need not refuse it."""
 
 
 def _name(one: Left) -> str:
