@@ -89,13 +89,35 @@ async def test_a_result_without_a_type_is_complete_and_one_of_an_unknown_type_is
 
 
 @pytest.mark.parametrize(
-    "result", [{"content": 5}, {"content": [7]}, {"content": [{"no": "type"}]}, {"isError": "yes"}, []]
+    "result",
+    [
+        {},
+        {"contents": 5},
+        {"resultType": "complete"},
+        {"content": 5},
+        {"content": None},
+        {"content": [7]},
+        {"content": [{"no": "type"}]},
+        {"isError": "yes"},
+        [],
+    ],
 )
 async def test_a_result_that_is_none_is_told(result):
     with pytest.raises(ResponseInvalid) as caught:
         await answered(result)
     assert caught.value.evidence is Evidence.ANSWERED
     assert caught.value.excerpt
+
+
+async def test_content_is_required_where_nothing_else_says_what_the_call_came_to():
+    with pytest.raises(
+        ResponseInvalid, match="it has neither `content`, which every result of a tool has, nor"
+    ) as caught:
+        await answered({"contents": 5})
+    assert caught.value.excerpt == '{"contents":5}'
+    assert (await answered({"content": []})).value == ""
+    assert (await answered({"structuredContent": {"a": 1}})).value == {"a": 1}
+    assert (await tried({"isError": True})).content == ()
 
 
 async def test_a_refusal_is_an_exception_or_a_value_with_its_content():

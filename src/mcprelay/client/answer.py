@@ -69,6 +69,10 @@ class _Type(Struct, rename="camel"):
     result_type: Any | UnsetType = UNSET
 
 
+class _Content(Struct):
+    content: Any | UnsetType = UNSET
+
+
 class _Kind(Struct):
     type: str
 
@@ -80,6 +84,7 @@ _decode_prompt = msgspec.json.Decoder(GetPromptResult).decode
 _decode_lenient_prompt = msgspec.json.Decoder(_LenientPrompt).decode
 _decode_block = msgspec.json.Decoder(ContentBlock).decode
 _decode_type = msgspec.json.Decoder(_Type).decode
+_decode_content = msgspec.json.Decoder(_Content).decode
 _decode_kind = msgspec.json.Decoder(_Kind).decode
 
 
@@ -112,8 +117,22 @@ def tool_answer(result: Raw) -> ToolAnswer | Asked:
         )
     if answer.result_type is not UNSET and answer.result_type != COMPLETE:
         return _asked(answer)
+    if not answer.content and answer.structured is UNSET and not answer.is_error:
+        _require_content(result)
     answer.raw = result
     return answer
+
+
+def _require_content(result: Raw) -> None:
+    """See that a tool's result has content, were it an empty list, where nothing else in it says what it came to.
+
+    Every revision requires it (schema, `CallToolResult`). A value or a refusal without it can be told all the same.
+
+    Raises:
+        ValueError: It has none.
+    """
+    if _decode_content(result).content is UNSET:
+        raise ValueError("it has neither `content`, which every result of a tool has, nor `structuredContent`")
 
 
 def block(raw: Raw) -> Block:
