@@ -100,3 +100,24 @@ async def test_a_form_shows_what_may_be_chosen_and_asks_again_until_each_answer_
         "'count' must be at least 3, not 2",
     ):
         assert each in said
+
+
+@pytest.mark.parametrize(
+    ("line", "value"), [("y", True), ("Yes", True), (" n ", False), ("no", False), ("true", True), ("false", False)]
+)
+async def test_yes_and_no_answer_a_question_of_yes_or_no(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], line: str, value: bool
+):
+    lines = iter(["maybe", line, line])
+
+    async def typed(_: str) -> str:
+        return next(lines)
+
+    monkeypatch.setattr(asking, "typed", typed)
+    fields = {"sure": {"type": "boolean"}, "word": {"type": "string"}}
+    schema = {"type": "object", "properties": fields, "required": list(fields)}
+    result = await asking.ask(Elicitation(message="Go on?", requested_schema=schema))
+    assert result.content == {"sure": value, "word": line}  # where it is a text, it stays one
+    said = capsys.readouterr().err
+    assert "sure (y or n)" in said
+    assert "sure is true or false, and not 'maybe'" in said

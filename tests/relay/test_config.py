@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from mcprelay import Relay
 from mcprelay.errors import ConfigurationError
 from mcprelay.relay.budget import Limits
 from mcprelay.relay.config import from_mapping, load, parse
@@ -13,6 +14,7 @@ from mcprelay.relay.errors import SettingWrong
 from mcprelay.relay.pins import define
 from mcprelay.relay.settings import CacheSettings, Config, Secret, ServerSettings, shown_url
 from mcprelay.relay.template import TEMPLATE
+from tests.relay.far import Far
 
 EXAMPLE = """
 [servers.github]
@@ -400,7 +402,7 @@ def test_settings_in_code_have_the_same_keys_and_a_token_may_be_a_function():
 def test_mistakes_in_code_say_where_they_are():
     with pytest.raises(SettingWrong, match=r"inline: servers[.]a[.]url: is missing"):
         from_mapping({"a": {}}, source="inline")
-    with pytest.raises(SettingWrong, match=r"code: servers\.5"):
+    with pytest.raises(SettingWrong, match=r"settings in code: servers\.5"):
         from_mapping({5: {}})
 
 
@@ -529,3 +531,39 @@ def test_settings_that_may_not_be_read_say_so(tmp_path):
         match="cannot be read: Is a directory; see that the path is right, and that this process may read it",
     ):
         load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "where"),
+    [
+        ("mcprelay.toml", "", "[servers]"),
+        ("mcp.json", '{"servers": {}}', '{"servers": {…}}'),
+        ("mcp.json", '{"mcpServers": {}}', '{"mcpServers": {…}}'),
+    ],
+)
+async def test_settings_without_a_server_say_where_one_is_named(tmp_path, name, text, where):
+    (tmp_path / name).write_text(text)
+    async with Relay.load(tmp_path / name) as relay:
+        with pytest.raises(SettingWrong) as caught:
+            await relay.tools()
+    assert str(caught.value) == f"{tmp_path / name}: there is no server at all; name one in {where}"
+
+
+async def test_a_certificate_that_is_not_there_is_told_once_with_the_file_and_the_key_that_name_it(tmp_path):
+    file = tmp_path / "mcprelay.toml"
+    file.write_text('[servers.far]\nurl = "https://x"\nallow = "*"\nca_file = "gone.pem"\n')
+    async with Relay.load(file) as relay:
+        with pytest.raises(SettingWrong) as caught:
+            await relay.tools()
+    assert str(caught.value) == (
+        f"{file}: servers.far.ca_file: {tmp_path / 'gone.pem'} cannot be used: No such file or directory"
+    )
+
+
+async def test_a_tool_is_the_same_wherever_the_same_is_said_of_its_server():
+    said = {"target": Far(), "allow": "*"}
+    async with Relay(servers={"far": said}, lock=None) as relay:
+        both = await relay.tools() + await relay.tools("far", said)
+        assert list(both.keys()) == ["far__search", "far__add"]
+        other = await relay.tools("far", {**said, "timeout": 5})
+        assert len(both + other) == 4

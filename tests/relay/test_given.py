@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import mcprelay
+from mcprelay.errors import ConfigurationError
 from mcprelay.relay import (
     CacheSettings,
     Limits,
@@ -22,7 +23,7 @@ from mcprelay.relay import (
     read_only,
 )
 from mcprelay.relay.gate import Ask, Verdict
-from mcprelay.relay.settings import Secret
+from mcprelay.relay.settings import Secret, ServerSettings
 from tests.relay.far import Far, servers
 
 
@@ -65,7 +66,7 @@ def two(_, __):
         ({"local": [3]}, "each of local is a text, and not 3"),
         ({"lock": 3}, "lock is the path of a file, and not 3"),
         ({"lock": ""}, "lock is the path of a file, and not ''"),
-        ({"limits": 3}, "code: limits: expected a table, not a number"),
+        ({"limits": 3}, "settings in code: limits: expected a table, not a number"),
         (
             {"limits": mcprelay.Limits()},
             r"expected a table, or mcprelay\.relay\.Limits\(…\), not mcprelay\.server\.lim",
@@ -73,7 +74,7 @@ def two(_, __):
         ({"limits": {"run_byte": 3}}, r"limits\.run_byte: is not known here; did you mean 'run_bytes'\?"),
         ({"limits": {"run_bytes": 1.5}}, r"limits\.run_bytes: expected a whole number, not 1\.5"),
         ({"limits": {"run_bytes": math.inf}}, r"limits\.run_bytes: expected a whole number, not inf"),
-        ({"cache": "x"}, "code: cache: expected a table, not a text"),
+        ({"cache": "x"}, "settings in code: cache: expected a table, not a text"),
         ({"cache": {"pth": "x"}}, r"cache\.pth: is not known here; did you mean 'path'\?"),
         ({"cache": {"path": 3}}, r"cache\.path: expected a text, not a number"),
         ({"cache": {"path": ""}}, r"cache\.path: is empty"),
@@ -244,3 +245,38 @@ async def test_a_tool_that_is_asked_for_by_no_name_is_unknown():
         tools = await relay.tools()
         for name in (3, ["far__search"], None):
             assert (await tools.run(name)).code == "unknown_tool"
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: Relay(gates=[]), "Relay has no option 'gates'; did you mean 'gate'?"),
+        (lambda: Relay(zzz=1), "Relay has no option 'zzz'; there are cache, clock, connections,"),
+        (
+            lambda: Relay(elicitation_handler=print),
+            "Relay has no option 'elicitation_handler'; it is called 'on_elicit'",
+        ),
+        (lambda: Relay.load(alow={}), "Relay.load has no option 'alow'; did you mean 'allow'?"),
+        (lambda: Relay.load(lok=None), "Relay.load has no option 'lok'; did you mean 'lock'?"),
+        (lambda: Relay.load(servers={}), "servers is what the file says"),
+        (lambda: Limits(result_byte=1), "Limits has no option 'result_byte'; did you mean 'result_bytes'?"),
+        (lambda: CacheSettings(hintles=1), "CacheSettings has no option 'hintles'; did you mean 'hintless'?"),
+    ],
+)
+def test_an_option_that_there_is_not_is_told_with_the_one_that_was_meant(make, said):
+    with pytest.raises(ConfigurationError) as caught:
+        make()
+    assert str(caught.value).startswith(said)
+
+
+async def test_an_option_of_tools_that_there_is_not_is_told_before_anything_is_asked():
+    far = Far()
+    async with Relay(servers={"far": {"target": far, "allow": "*"}}, lock=None) as relay:
+        with pytest.raises(SettingWrong, match=r"^tools\(\) has no option 'skip_unavailble'; did you mean 'skip_unav"):
+            await relay.tools(skip_unavailble=True)
+    assert not far.connects
+
+
+def test_the_place_of_a_mistake_is_told_of_settings_that_were_made_by_hand_too():
+    made = ServerSettings(name="far", transport="http", url="https://x")
+    assert made.place == "servers.far"

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 
 _ONE_QUESTION = asyncio.Lock()
+_SAID = {"y": "true", "yes": "true", "n": "false", "no": "false"}
+"""What a person says, and what JSON says."""
 
 
 def somebody_is_there() -> bool:
@@ -79,7 +81,8 @@ def _hints(field: dict[str, Any], *, optional: bool) -> Iterator[str]:
     if field.get("type") == "array":
         yield f"any of {named}, with commas between them" if named else "with commas between them"
     else:
-        yield f"one of {named}" if named else str(field.get("type", ""))
+        kind = str(field.get("type", ""))
+        yield f"one of {named}" if named else "y or n" if kind == "boolean" else kind
     yield f"default {field['default']}" if "default" in field else "may be left empty" if optional else ""
 
 
@@ -96,7 +99,9 @@ def _named(field: dict[str, Any]) -> list[str]:
 
 
 def _words(line: str, field: dict[str, Any]) -> list[str]:
-    """The items of a list, unless it is written in JSON; any other value is one word."""
+    """The items of a list, unless it is written in JSON; any other value is one word, and yes is `true`."""
+    if field.get("type") == "boolean":
+        return [_SAID.get(line.strip().lower(), line)]
     if field.get("type") != "array" or line.lstrip().startswith("["):
         return [line]
     return [word.strip() for word in line.split(",")]

@@ -16,11 +16,12 @@ from mcprelay.relay import given
 from mcprelay.relay.errors import ResultTooLarge
 from mcprelay.wire.jsonrpc import DEPTH
 from mcprelay.wire.schema import SchemaLimits
+from mcprelay.wire.spelling import Spelled
 
 MIB = 1 << 20
 
 
-class Limits(Struct, frozen=True, kw_only=True):
+class Limits(Struct, metaclass=Spelled, frozen=True, kw_only=True):
     """Bounds, each a setting of `[limits]` or of a server's own `limits`. None is no bound.
 
     Attributes:

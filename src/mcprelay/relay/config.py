@@ -19,7 +19,7 @@ from mcprelay.relay.budget import Limits
 from mcprelay.relay.entry import Entry, Problems
 from mcprelay.relay.errors import SettingWrong
 from mcprelay.relay.lock import BOM
-from mcprelay.relay.settings import HINTLESS_SECONDS, CacheSettings, Config, ServerSettings
+from mcprelay.relay.settings import CODE, HINTLESS_SECONDS, CacheSettings, Config, ServerSettings
 from mcprelay.relay.table import read_server
 
 FILE = "mcprelay.toml"
@@ -72,7 +72,7 @@ def from_mapping(
     limits: Limits | Mapping[str, Any] | None = None,
     cache: CacheSettings | Mapping[str, Any] | None = None,
     env: Mapping[str, str] | None = None,
-    source: str = "code",
+    source: str = CODE,
 ) -> Config:
     """Settings given in code: the same keys as in the file, and a token may be a function.
 
@@ -134,7 +134,9 @@ def _own(tree: dict[str, Any], source: Path, env: Mapping[str, str], problems: P
     limits, cache = top.limits("limits", Limits()), _cache(top, source.parent)
     servers = _servers(top.table("servers"), source.parent, env, problems, limits)
     top.done()
-    return Config(servers=servers, limits=limits, cache=cache, lock=source.parent / LOCK, source=str(source))
+    return Config(
+        servers=servers, limits=limits, cache=cache, lock=source.parent / LOCK, source=str(source), under="[servers]"
+    )
 
 
 def _cache(top: Entry, folder: Path) -> CacheSettings:
@@ -202,7 +204,14 @@ def _desktop(tree: dict[str, Any], source: Path, env: Mapping[str, str], problem
         )
         if server is not None:
             servers[name] = server
-    return Config(servers=servers, lock=source.parent / LOCK, source=str(source), notes=tuple(notes), disabled=disabled)
+    return Config(
+        servers=servers,
+        lock=source.parent / LOCK,
+        source=str(source),
+        notes=tuple(notes),
+        disabled=disabled,
+        under=f'{{"{key}": {{…}}}}',
+    )
 
 
 def _translated(name: str, table: Any, problems: Problems, notes: list[str], *, under: str) -> dict[str, Any] | None:

@@ -112,7 +112,9 @@ def dial(
             reconnections=math.inf,  # a server that is gone for long is heard again when it is back
             **reach(settings, token=token),
         )
+    except SettingWrong:  # it says already where it is mended
+        raise
     except ConfigurationError as error:
         why = str(error).replace("allow_plaintext=True", "set allow_plaintext = true for the server")
-        raise SettingWrong(f"servers.{settings.name}: {why}", server=settings.name) from error
+        raise SettingWrong(f"{settings.place}: {why}", server=settings.name) from error
     return briefly(client, definition_bytes=settings.limits.definition_bytes, said=said)

@@ -22,10 +22,14 @@ _OPTIONAL = frozenset(name for name, value in asdict(Limits()).items() if value 
 
 
 class Problems:
-    """The mistakes in one source, told together."""
+    """The mistakes in one source, told together.
+
+    Attributes:
+        source: What it is called.
+    """
 
     def __init__(self, source: str) -> None:
-        self._source = source
+        self.source = source
         self._found: list[str] = []
 
     @property
@@ -35,7 +39,7 @@ class Problems:
 
     def add(self, key: str, problem: str) -> None:
         """Note a mistake."""
-        self._found.append(f"{self._source}: {key}: {problem}")
+        self._found.append(f"{self.source}: {key}: {problem}")
 
     def settle(self) -> None:
         """Raise what was noted, if anything was.

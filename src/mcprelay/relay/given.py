@@ -8,10 +8,10 @@ from __future__ import annotations
 import inspect
 import os
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from mcprelay.client.misuse import told_value
+from mcprelay.client.misuse import meant, told_value
 from mcprelay.relay.errors import SettingWrong
 
 
@@ -23,6 +23,28 @@ def rule(error: BaseException) -> str:
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     ours = isinstance(error, SettingWrong) and frames[-1].f_globals.get("__name__") == __name__
     return str(error).partition(", and ")[0] if ours else ""
+
+
+def known(owner: str, options: Iterable[str], *, of: Callable[..., Any] | tuple[Callable[..., Any], ...]) -> None:
+    """Refuse an option that there is not, and say which one was meant.
+
+    Args:
+        owner: What it was given to, as one writes it.
+        of: What takes it, by names alone.
+
+    Raises:
+        SettingWrong: There is one.
+    """
+    for option in options:  # mostly there is none, and nothing is looked up
+        takers = of if isinstance(of, tuple) else (of,)
+        there = {each for taker in takers for each in _options(taker)}
+        if option not in there:
+            raise SettingWrong(f"{owner} has no option {option!r}; {meant(option, there)}")
+
+
+def _options(function: Callable[..., Any]) -> list[str]:
+    parameters = inspect.signature(function).parameters.values()
+    return [each.name for each in parameters if each.kind is each.KEYWORD_ONLY]
 
 
 def function(name: str, value: Any, *takes: str) -> None:

@@ -78,4 +78,4 @@ def _nobody() -> str:
 def _unusable(settings: ServerSettings, key: str, file: Path | None, error: Exception) -> SettingWrong:
     said = getattr(error, "strerror", None) if getattr(error, "library", None) is None else None
     why = said or "it holds no certificate, or no key that fits it and needs no password"
-    return SettingWrong(f"servers.{settings.name}.{key}: {file} cannot be used: {why}", server=settings.name)
+    return SettingWrong(f"{settings.place}.{key}: {file} cannot be used: {why}", server=settings.name)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from msgspec.structs import replace
+
 from mcprelay.errors import CallFailed
 from mcprelay.relay.errors import DefinitionRefused, NotTrusted
 from mcprelay.relay.pins import define
@@ -75,9 +77,10 @@ class Post:
 
     def calls_like(self, other: Post) -> bool:
         """Whether a call from here and one from there are the same call."""
-        mine = (self.settings, self._token, self.principal, self._stations)
-        theirs = (other.settings, other._token, other.principal, other._stations)
-        return mine == theirs
+        mine, theirs = (replace(post.settings, where="") for post in (self, other))  # which say the same anywhere
+        if mine != theirs:
+            return False
+        return (self._token, self.principal, self._stations) == (other._token, other.principal, other._stations)
 
     def funnel(self, ledger: Ledger) -> Funnel:
         """The way of its texts to a model."""

@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Never, Self
 
 from msgspec.structs import replace
 
@@ -85,7 +85,9 @@ class Relay(Library):
         cache: CacheSettings | Mapping[str, Any] | None = None,
         connections: int = 256,
         clock: Callable[[], float] = time.time,
+        **unknown: Never,
     ) -> None:
+        given.known("Relay", unknown, of=Relay.__init__)
         self._config = config.from_mapping({} if servers is None else servers, limits=limits, cache=cache)
         self._gate = _gated(gate, gate_timeout)
         self._lock = LockFile(lock)
@@ -122,6 +124,7 @@ class Relay(Library):
         Raises:
             SettingWrong: The file is not there, or something in it is wrong.
         """
+        given.known("Relay.load", options, of=(Relay.__init__, cls.load))
         for name in ("servers", "limits", "cache"):
             if name in options:
                 raise SettingWrong(f"{name} is what the file says; give the file {name}, or make a Relay({name}=…)")
@@ -206,6 +209,7 @@ class Relay(Library):
         *names: str | Mapping[str, Any],
         strict: bool = False,
         skip_unavailable: bool = False,
+        **unknown: Never,
     ) -> ToolSet:
         """What a model may have of some servers, or of all of them.
 
@@ -226,6 +230,7 @@ class Relay(Library):
             LockUnreadable: The lock file cannot be read, or is gone.
             LocalFault: The relay is open in another event loop.
         """
+        given.known("tools()", unknown, of=Relay.tools)
         given.flag("strict", strict)
         given.flag("skip_unavailable", skip_unavailable)
         servers = self._servers(names)
@@ -301,7 +306,7 @@ class Relay(Library):
                 )
         found = [self._server(name, inline) for name, inline in meant.items()]
         if not found and not names:
-            raise SettingWrong(f"{self._config.source}: there is no server at all; name one in [servers]")
+            raise SettingWrong(f"{self._config.source}: there is no server at all; name one in {self._config.under}")
         self._behalf.require_count(len(found))
         return found
 

@@ -20,8 +20,11 @@ from mcprelay.relay.budget import Limits
 from mcprelay.relay.errors import SettingWrong
 from mcprelay.relay.policy import UNDECLARED, Pins, Trust, declared
 from mcprelay.wire.authority import is_loopback
+from mcprelay.wire.spelling import Spelled
 
 Transport: TypeAlias = Literal["http", "sse", "stdio", "object"]
+CODE = "settings in code"
+"""What settings are called that no file holds."""
 HINTLESS_SECONDS = 60.0
 """How long the lists of a server that gives no hint are kept, unless told otherwise."""
 
@@ -88,6 +91,7 @@ class ServerSettings(Struct, frozen=True, kw_only=True, repr_omit_defaults=True)
             a section for its server; or `refused`, withheld whether it has or not.
         limits: Bounds.
         prefix: What its tools' public names begin with, instead of its name; empty for nothing.
+        where: Which table of which file they are, for messages.
     """
 
     name: str
@@ -117,6 +121,12 @@ class ServerSettings(Struct, frozen=True, kw_only=True, repr_omit_defaults=True)
     unpinned: Literal["withheld", "offered", "refused"] = "withheld"
     limits: Limits = Limits()
     prefix: str | None = None
+    where: str = ""
+
+    @property
+    def place(self) -> str:
+        """Where a mistake in them is mended."""
+        return self.where or f"servers.{self.name}"
 
     @property
     def address(self) -> str:
@@ -146,7 +156,7 @@ class ServerSettings(Struct, frozen=True, kw_only=True, repr_omit_defaults=True)
         return f"ServerSettings({self.name!r}, {self.transport} {self.address!r})"
 
 
-class CacheSettings(Struct, frozen=True, kw_only=True):
+class CacheSettings(Struct, metaclass=Spelled, frozen=True, kw_only=True):
     """Where lists are kept, and for how long.
 
     Attributes:
@@ -177,15 +187,17 @@ class Config(Struct, frozen=True, kw_only=True):
         source: The file, for messages.
         notes: What of the file was left out, one sentence each.
         disabled: Where the file says of a server that it is not to be used, by the server's name.
+        under: Where servers stand in it, for messages.
     """
 
     servers: dict[str, ServerSettings] = field(default_factory=dict)
     limits: Limits = Limits()
     cache: CacheSettings = CacheSettings()
     lock: Path | None = None
-    source: str = "code"
+    source: str = CODE
     notes: tuple[str, ...] = ()
     disabled: dict[str, str] = field(default_factory=dict)
+    under: str = "servers="
 
     def server(self, name: str) -> ServerSettings:
         """The settings of a server.

@@ -90,6 +90,7 @@ def read_server(
         unpinned=_UNPINNED[unpinned],
         limits=entry.limits("limits", limits),
         prefix=_prefix(entry),
+        where=f"{problems.source}: {where}",
     )
     _check_plaintext(entry, server)
     entry.done(elsewhere=_ELSEWHERE)
