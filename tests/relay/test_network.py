@@ -81,7 +81,10 @@ async def test_the_proxies_of_the_environment_are_used_where_that_is_said(certif
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"ca_file": "gone.pem"}, r"servers\.far\.ca_file: gone\.pem cannot be used: No such file or directory$"),
+        (
+            {"ca_file": "gone.pem"},
+            r"^settings in code: servers\.far\.ca_file: gone\.pem cannot be used: No such file or directory$",
+        ),
         ({"ca_file": __file__}, r"servers\.far\.ca_file: .*py cannot be used: it holds no certificate, or no key that"),
         ({"client_cert": "gone.pem"}, r"client_cert: gone\.pem cannot be used: No such file"),
         ({"client_cert": __file__}, r"client_cert: .*py cannot be used: it holds no certificate"),
@@ -155,8 +158,8 @@ def test_credentials_over_plain_http_are_refused_where_they_are_read(secret):
     with pytest.raises(SettingWrong) as wrong:
         Relay(servers={"far": {**PLAIN, **secret}})
     assert str(wrong.value) == (
-        f"code: servers.far.{next(iter(secret))}: would go over plain HTTP to another machine (far.example): use https,"
-        " or set allow_plaintext = true for the server where nobody can listen"
+        f"settings in code: servers.far.{next(iter(secret))}: would go over plain HTTP to another machine"
+        " (far.example): use https, or set allow_plaintext = true for the server where nobody can listen"
     )
     Relay(servers={"far": {**PLAIN, **secret, "url": "http://127.0.0.1/mcp"}})
     Relay(servers={"far": {**PLAIN, **secret, "allow_plaintext": True}})
@@ -177,7 +180,7 @@ async def test_a_header_that_looks_like_a_secret_is_refused_with_its_server():
     async with Relay(servers={"far": {**PLAIN, "headers": {"X-Api-Key": "SECRET"}}}) as relay:
         with pytest.raises(SettingWrong) as wrong:
             await relay.tools()
-    assert str(wrong.value).startswith("servers.far: the header 'X-Api-Key' would go over plain HTTP")
+    assert str(wrong.value).startswith("settings in code: servers.far: the header 'X-Api-Key' would go over plain HTTP")
     assert "set allow_plaintext = true for the server" in str(wrong.value)
     assert "SECRET" not in str(wrong.value)
 
