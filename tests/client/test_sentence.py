@@ -25,12 +25,12 @@ def is_a_sentence(error):
 
 
 @contextlib.asynccontextmanager
-async def saying(data):
-    """An address at which each request is answered with these bytes, and the connection closed."""
+async def saying(data, *, at_once=False):
+    """An address at which each request, or whatever comes, is answered with these bytes, and the connection closed."""
 
     async def answer(reader, writer):
         with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
-            await reader.readuntil(b"\r\n\r\n")
+            await (reader.read(1) if at_once else reader.readuntil(b"\r\n\r\n"))
             writer.write(data)
             await writer.drain()
         writer.close()
@@ -196,3 +196,33 @@ async def test_a_status_that_is_no_redirect_is_not_called_one():
 async def test_a_wrong_address_asks_once_whether_there_is_a_server():
     async with ScriptedHttp(lambda exchange: exchange.reply(404)) as http:
         assert str(await failure_at(http.url)).count("is there an MCP endpoint at this address?") == 1
+
+
+def page(status):
+    """What answers each request with a web page."""
+    body = b"<html><title>Welcome</title></html>"
+    return lambda exchange: exchange.reply(status, body, headers={"content-type": "text/html; charset=utf-8"})
+
+
+@pytest.mark.parametrize("status", [400, 404, 405, 500, 501])
+async def test_a_web_page_is_shown_once_and_asks_whether_there_is_a_server(status):
+    async with ScriptedHttp(
+        lambda exchange: exchange.reply(status, PAGE, headers={"content-type": "text/html"})
+    ) as http:
+        said = str(await failure_at(http.url))
+    assert said.count("<title>Welcome</title>") == 1
+    assert said.count("is there an MCP endpoint at this address?") == 1
+    assert said.endswith("?")
+
+
+async def test_a_web_page_in_the_place_of_an_answer_asks_the_same():
+    async with ScriptedHttp(page(200)) as http:
+        said = str(await failure_at(http.url))
+    assert "is no answer to a request (is there an MCP endpoint at this address?)" in said
+
+
+async def test_a_server_that_speaks_no_tls_is_told_with_the_address_that_would_be_right():
+    async with saying(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n", at_once=True) as url:
+        error = await failure_at(url.replace("http://", "https://"))
+    assert type(error) is ConnectFailed
+    assert str(error).endswith("). The server seems to speak plain HTTP there: write http://")

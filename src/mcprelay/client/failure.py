@@ -39,6 +39,9 @@ EXCERPT = 1024
 GREETINGS = frozenset({"server/discover", "initialize"})
 """What asks who the server is."""
 
+PLAIN = frozenset({"wrong version number", "record layer failure", "http request", "packet length too long"})
+"""What TLS says, in words of its different versions, of a server that does not speak it."""
+
 _ADVICE = {
     Evidence.NOT_SENT: "nothing was sent, so it is safe to try again",
     Evidence.MAYBE_SENT: "the request may have been carried out, so repeat it only if that does no harm",
@@ -63,6 +66,7 @@ ADVICE_FOR = {
     504: "what is in front of the server gave up waiting for it",
 }
 """What to do about an HTTP status, in words of our own."""
+_PAGES = frozenset({"text/html", "application/xhtml+xml"})
 _ANSWERERS = {"elicitation": "on_elicit=", "sampling": "on_sample=", "roots": "on_roots="}
 _ADVICE_FOR_CODE = {
     jsonrpc.PARSE_ERROR: "the server could not read the request, so repeating it as it is changes nothing",
@@ -270,9 +274,11 @@ def http(call: Call | None, status: int, headers: Mapping[str, str], body: bytes
     challenges = _challenges(headers) if status in (401, 403) else ()
     said = f": {told(excerpt.strip(), most=200)}" if excerpt.strip() else ""
     advice = "" if call is None or status == 401 or challenges else _advised(status, headers)
-    hint = hint.replace(advice, "") if advice else hint  # what came of a greeting may advise the same
+    for same in filter(None, (said, advice)):  # what came of a greeting may say and advise the same
+        hint = hint.replace(same, "")
     if status >= 500 and status not in _BUSY:
-        advice += _advice(call, Evidence.MAYBE_SENT)
+        sent = _advice(call, Evidence.MAYBE_SENT)
+        advice = f"{sent}{advice}" if advice.endswith("?") else f"{advice}{sent}"
     sentence = f"{what(call)}: HTTP {status}{said}{hint}{advice}"
     facts: dict[str, Any] = {"status": status, "body": excerpt, "headers": headers, **known(call)}
     if status == 401 or challenges:
@@ -288,8 +294,15 @@ def _advised(status: int, headers: Mapping[str, str]) -> str:
         return f"; redirects are not followed: use the address {where} if you trust it"
     if status in _BUSY and asked_to_wait(headers) is not None:
         return f"; it says Retry-After: {told(headers['retry-after'], most=40)}, so try again then"
+    if status not in ADVICE_FOR and media_type(headers) in _PAGES:
+        return f"; it answers with a web page: {ADVICE_FOR[404]}"
     usual = _LOOK if status >= 500 else _ANSWERED if status >= 400 else ADVICE_FOR[404]
     return f"; {ADVICE_FOR.get(status, usual)}"
+
+
+def media_type(headers: Mapping[str, str]) -> str:
+    """What a body is, without parameters; empty where nothing says so."""
+    return headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 def _challenges(headers: Mapping[str, str]) -> tuple[Any, ...]:

@@ -23,6 +23,7 @@ from aiohttp.payload import Payload
 from multidict import CIMultiDict
 from yarl import URL
 
+from mcprelay.client.failure import PLAIN
 from mcprelay.errors import MAYBE_SENT, NOT_SENT, ConnectionLost, LimitExceeded, NotSent, told
 
 if TYPE_CHECKING:
@@ -332,7 +333,7 @@ def _sentence(error: BaseException) -> str:
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         return f"the certificate of {error.host}:{error.port} is not trusted ({told(str(error.certificate_error))})"
     if isinstance(error, aiohttp.ClientConnectorError):
-        hint = ". Is it running?" if error.os_error.errno == errno.ECONNREFUSED else ""
+        hint = _unmet(error.os_error)
         whom = "the proxy " if isinstance(error, aiohttp.ClientProxyConnectionError) else ""
         return f"cannot connect to {whom}{error.host}:{error.port} ({_reason(error.os_error)}){hint}"
     if isinstance(error, aiohttp.ServerDisconnectedError):
@@ -352,6 +353,14 @@ def _sentence(error: BaseException) -> str:
         return _sentence(error.__cause__)  # it could not be written, and this is why
     text = told(str(error).strip())
     return text or f"the connection failed ({type(error).__name__})"
+
+
+def _unmet(error: OSError) -> str:
+    """What to do about a connection that did not come about, where that can be told from why."""
+    if isinstance(error, tls.SSLError):
+        is_plain = (error.reason or "").lower().replace("_", " ") in PLAIN
+        return ". The server seems to speak plain HTTP there: write http://" if is_plain else ""
+    return ". Is it running?" if error.errno == errno.ECONNREFUSED else ""
 
 
 def _unwritten(error: BaseException) -> str:

@@ -82,7 +82,7 @@ class Reading:
         excerpt = b"" if kind is Kind.NOTHING else await reply.read(self._web.settings.response_bytes)
         reason = f"HTTP {reply.status} with the content type {shown(media_type)} is no answer to a request"
         self._call.evidence = ANSWERED
-        raise failure.invalid(self._call, reason, excerpt)
+        raise failure.invalid(self._call, f"{reason} ({failure.ADVICE_FOR[404]})", excerpt)
 
     # --- messages
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from mcprelay.client.failure import ADVICE_FOR
+from mcprelay.client.failure import ADVICE_FOR, PLAIN
 from mcprelay.errors import (
     AuthorizationRequired,
     CallFailed,
@@ -52,8 +52,6 @@ _ADVICE = {
 _MOVED = (
     "Redirects are not followed: the notes of this error have where it leads; if that is to be trusted, set url to it."
 )
-_PLAIN = frozenset(["wrong version number", "record layer failure", "http request", "packet length too long"])
-"""What TLS says, in words of its different versions, of a server that does not speak it."""
 _REMEDIES: tuple[tuple[type[Exception], str], ...] = (
     (ResponseInvalid, f"Is it an MCP server? {_NOTED}"),
     (RevisionUnsupported, "Update the older one of the two: the notes of this error have the revisions of both."),
@@ -148,7 +146,7 @@ def _remedy(error: CallFailed, settings: ServerSettings, why: str) -> str:
         return ""
     if error.exit_code is not None:
         return "Run its command in a terminal to see why."
-    if why in _PLAIN:
+    if why in PLAIN:
         return "Does it speak HTTP without TLS? Then its url begins with http://."
     if why.startswith(UNTRUSTED):
         own = "An authority of one's own is trusted by ca_file in its settings."
