@@ -206,9 +206,7 @@ def page(status):
 
 @pytest.mark.parametrize("status", [400, 404, 405, 500, 501])
 async def test_a_web_page_is_shown_once_and_asks_whether_there_is_a_server(status):
-    async with ScriptedHttp(
-        lambda exchange: exchange.reply(status, PAGE, headers={"content-type": "text/html"})
-    ) as http:
+    async with ScriptedHttp(page(status)) as http:
         said = str(await failure_at(http.url))
     assert said.count("<title>Welcome</title>") == 1
     assert said.count("is there an MCP endpoint at this address?") == 1
