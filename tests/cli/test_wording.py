@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from mcprelay import Client, RemoteError, Server
+from mcprelay import Client, Context, NeedsInput, RemoteError, Server
 from mcprelay.auth import Headless, OAuth
 from mcprelay.auth.address import parse
 from mcprelay.auth.courier import Courier
@@ -100,3 +100,17 @@ async def test_what_only_a_program_can_say_of_a_login_is_not_advised(resource, m
 def test_what_a_tool_says_is_not_changed():
     words = "client.server says what it offers"
     assert explain(ToolError(words)).sentence == f"the tool said no: {words}"
+
+
+async def test_a_question_that_nobody_answers_advises_no_handler():
+    server = Server("desk")
+
+    @server.tool
+    async def greet(ctx: Context) -> str:
+        """Greet somebody."""
+        return (await ctx.elicit("Your name?", str, key="name")).action
+
+    async with Client(server) as client:
+        with pytest.raises(NeedsInput) as asked:
+            await client.call_tool("greet")
+    assert reworded(str(asked.value)) == "the server asks, and nobody is at a terminal to answer: Your name?"

@@ -55,6 +55,38 @@ async def test_a_banner_without_a_line_end_is_told_when_the_child_ended_after_it
     assert caught.value.exit_code == 2
 
 
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        (
+            "echo 'first line' >&2; echo 'no such module' >&2; exit 3",
+            "exited with code 3; its last words: no such module",
+        ),
+        ("exec 0<&-; echo 'no such module' >&2; exit 3", "exited with code 3; its last words: no such module"),
+        ("printf 'usage'; echo 'no such module' >&2; exit 3", "its last words: no such module; what the server said"),
+        ("exit 3", "exited with code 3"),
+    ],
+)
+@pytest.mark.parametrize("revision", [None, LEGACY])
+async def test_a_child_that_ends_at_its_start_says_why_in_the_error_itself(script, said, revision):
+    with pytest.raises(ConnectFailed) as caught:
+        await fresh(["sh", "-c", script], revision=revision).connect()
+    text = str(caught.value)
+    assert said in text
+    assert text.isprintable()
+    assert text.count("exited with code 3") == 1
+    assert text.count("no such module") == ("no such module" in script)
+    assert "first line" not in text
+    assert ("first line" in script) == any("first line" in note for note in getattr(caught.value, "__notes__", ()))
+
+
+async def test_a_child_that_ends_in_a_call_says_why_in_the_error_itself():
+    async with fresh(dying("")) as client:
+        with pytest.raises(ConnectionLost) as caught:
+            await client.call_tool("x")
+    assert "exited with code 3; its last words: out of memory; the request may have been" in str(caught.value)
+
+
 async def test_who_listens_in_a_session_is_told_how_the_child_ended():
     async with fresh(dying(""), revision=LEGACY) as client:
         async with client.listen(tools=True) as events:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from mcprelay import Client, ConfigurationError, ConnectFailed, LocalFault, PromptsChanged, ToolsChanged
+from mcprelay.client.catalogue import needs_input
 from mcprelay.client.question import InputRequired
 from mcprelay.types import InputRequest
 from tests.client.peer import connected, fresh
@@ -133,3 +134,43 @@ def test_a_question_is_shown_in_one_line_that_a_terminal_is_safe_from():
     assert question.message.isprintable()
     assert len(question.message) < 1100
     assert question.questions["q"].message == params["message"]
+
+
+FORM = {"message": "Who?\n", "requestedSchema": {"type": "object", "properties": {"name": {"type": "string"}}}}
+ADDRESS = {"mode": "url", "message": "Pay", "url": "https://pay.example/1"}
+MODEL = {"messages": [{"role": "user", "content": {"type": "text", "text": "hi"}}], "maxTokens": 5}
+
+
+def asked_for(**questions):
+    """A question that waits for answers."""
+
+    async def go_on(*_):
+        raise AssertionError("nothing is sent")
+
+    requests = {key: InputRequest(method, params) for key, (method, params) in questions.items()}
+    return InputRequired(requests, go_on)
+
+
+@pytest.mark.parametrize(
+    ("questions", "shown", "options", "keys"),
+    [
+        ({"q": ("elicitation/create", FORM)}, "'q': Who? (name)", "on_elicit=", "'q': …"),
+        ({"q": ("elicitation/create", ADDRESS)}, "'q': Pay (https://pay.example/1)", "on_elicit=", "'q': …"),
+        ({"q": ("elicitation/create", {"message": "Sure?"})}, "'q': Sure?", "on_elicit=", "'q': …"),
+        (
+            {"a": ("sampling/createMessage", MODEL), "b": ("roots/list", {})},
+            "'a': sampling/createMessage; 'b': roots/list",
+            "on_roots= and on_sample=",
+            "'a': …, 'b': …",
+        ),
+    ],
+)
+def test_a_question_shows_what_is_asked_and_its_exception_who_may_answer(questions, shown, options, keys):
+    question = asked_for(**questions)
+    assert str(question) == shown
+    assert repr(question).startswith("InputRequired(")
+    error = needs_input(question)
+    assert error.question is question
+    assert str(error).startswith("the server asks, and no handler answers: ")
+    assert str(error).endswith(f"; give the client {options}, or go on with error.question.answer({{{keys}}})")
+    assert str(error).isprintable()

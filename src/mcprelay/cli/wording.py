@@ -26,6 +26,7 @@ _HERE = tuple(
         (r", or set resource= to it when you know it to be right", ""),
         (r'; when you know that it does, set pkce="assumed"', ""),
         (r"client\.server says what it offers", "`mcprelay tools`, `resources` and `prompts` list what it offers"),
+        (r"; give the client on_[^;]*, or go on with error\.question\.answer\(.*\)$", ""),
         (r"give the client on_elicit=", "run it at a terminal"),
         (r"the server asks, and no handler answers", "the server asks, and nobody is at a terminal to answer"),
         (

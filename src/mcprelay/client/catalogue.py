@@ -10,6 +10,7 @@ from mcprelay.client.answer import Asked, prompt_answer, reader
 from mcprelay.client.argument import encode, encode_object
 from mcprelay.client.cache import READ
 from mcprelay.client.caller import Caller
+from mcprelay.client.handler import OPTIONS
 from mcprelay.client.listing import Walk
 from mcprelay.client.misuse import told_value
 from mcprelay.client.option import CallOptions
@@ -17,7 +18,7 @@ from mcprelay.client.outcome import Succeeded
 from mcprelay.client.shelf import Shelf
 from mcprelay.client.target import Target
 from mcprelay.client.toolbox import Toolbox, header_fault
-from mcprelay.errors import ConfigurationError, NeedsInput
+from mcprelay.errors import ConfigurationError, NeedsInput, told
 from mcprelay.types import (
     CompleteResult,
     Completion,
@@ -28,6 +29,7 @@ from mcprelay.types import (
     ResourceTemplate,
     Tool,
 )
+from mcprelay.wire.field import shown
 
 if TYPE_CHECKING:
     from msgspec import Raw
@@ -195,4 +197,10 @@ def _reference(reference: Any) -> dict[str, str]:
 
 def needs_input(asked: InputRequired[Any]) -> NeedsInput:
     """A question that goes to the caller, as the exception that carries it."""
-    return NeedsInput(asked, f"the server asks, and no handler answers: {asked.message}")
+    options = sorted({f"{OPTIONS[request.method]}=" for request in asked.requests.values()})
+    keys = told(", ".join(f"{shown(key)}: …" for key in asked.requests))
+    return NeedsInput(
+        asked,
+        f"the server asks, and no handler answers: {asked.message}; give the client {' and '.join(options)}, "
+        f"or go on with error.question.answer({{{keys}}})",
+    )

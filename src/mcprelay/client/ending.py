@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -33,7 +32,9 @@ def of(channel: Channel) -> Ending:
     if isinstance(cause, BaseException):
         return Ending(f"the server in this process failed ({cause!r})", cause)
     code = getattr(channel, "exit_code", None)
-    return Ending("the server closed the connection" if code is None else f"the server's process {_exited(code)}")
+    if code is None:
+        return Ending("the server closed the connection")
+    return Ending(f"the server's process {failure.exited(code)}")
 
 
 def broken(doing: str, error: BaseException) -> Ending:
@@ -54,13 +55,3 @@ def process(channel: Channel) -> dict[str, Any]:
         "exit_code": getattr(channel, "exit_code", None),
         "stderr": failure.text_of(getattr(channel, "stderr_tail", "")[-failure.EXCERPT :]),
     }
-
-
-def _exited(code: int) -> str:
-    """How a process ended: by itself, or by a signal, which its exit code is the negative of."""
-    if code >= 0:
-        return f"exited with code {code}"
-    try:
-        return f"was ended by the signal {signal.Signals(-code).name}"
-    except ValueError:
-        return f"was ended by the signal {-code}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -159,6 +160,22 @@ def unmet(error: CallFailed) -> CallFailed:
     return mine
 
 
+def exited(code: int) -> str:
+    """How a process ended: by itself, or by a signal, which its exit code is the negative of."""
+    if code >= 0:
+        return f"exited with code {code}"
+    try:
+        return f"was ended by the signal {signal.Signals(-code).name}"
+    except ValueError:
+        return f"was ended by the signal {-code}"
+
+
+def _last_word(stderr: str, exit_code: int | None) -> str:
+    """The last line that a process wrote before it ended, as the end of a sentence's part. The rest is in a note."""
+    lines = stderr.rstrip().splitlines()
+    return "" if exit_code is None or not lines else f"; its last words: {told(lines[-1].strip())}"
+
+
 def deaf(reason: str, **process: Any) -> ConnectionLost:
     """What the server says outside of calls cannot be heard any more."""
     return ConnectionLost(f"listening: {told(reason, most=1000)}", evidence=Evidence.MAYBE_SENT, **process)
@@ -166,8 +183,9 @@ def deaf(reason: str, **process: Any) -> ConnectionLost:
 
 def lost(call: Call | None, evidence: Evidence, reason: str, **process: Any) -> ConnectionLost:
     """The connection ended before the answer."""
+    last = _last_word(process.get("stderr", ""), process.get("exit_code"))
     return ConnectionLost(
-        f"{what(call)}: {told(reason)}{_advice(call, evidence)}", evidence=evidence, **known(call), **process
+        f"{what(call)}: {told(reason)}{last}{_advice(call, evidence)}", evidence=evidence, **known(call), **process
     )
 
 
@@ -182,6 +200,10 @@ def tell_of_server(error: CallFailed, noise: bytes, *, exit_code: int | None, st
     """Add to a greeting that failed what the server said in place of an answer, and what is known of its process."""
     if error.evidence is not Evidence.ANSWERED:
         error.exit_code, error.stderr = exit_code, stderr
+        how = "" if exit_code is None else exited(exit_code)
+        for more in (f"; the server's process {how}" if how else "", _last_word(stderr, exit_code)):
+            if more.removeprefix("; ") not in str(error):
+                error.args = (f"{error}{more}",)
         if noise:
             said = shown(text_of(noise))
             error.args = (f"{error}; what the server said is not the protocol: {said}. Is it an MCP server?",)

@@ -48,6 +48,10 @@ class InputRequired(Generic[T]):
         asked = ", ".join(f"{key!r}: {request.method}" for key, request in self.requests.items())
         return f"InputRequired({asked})"
 
+    def __str__(self) -> str:
+        """What is asked, by its keys, in one line of bounded length: untrusted text."""
+        return told("; ".join(f"{shown(key)}: {_asks(request)}" for key, request in self.requests.items()), most=1000)
+
     @property
     def questions(self) -> dict[str, Elicitation | Sampling | None]:
         """What is asked, as the handlers would get it; None for the client's roots."""
@@ -115,6 +119,15 @@ def fault(request: InputRequest) -> str | None:
     except msgspec.ValidationError as error:
         return str(error)
     return flaw(question.messages) if isinstance(question, Sampling) else None
+
+
+def _asks(request: InputRequest) -> str:
+    """What a question asks, as a person reads it."""
+    question = _read(request)
+    if not isinstance(question, Elicitation):
+        return request.method
+    wanted = question.url if question.mode == "url" else ", ".join(question.fields)
+    return f"{question.message} ({wanted})" if wanted else question.message
 
 
 def _read(request: InputRequest) -> Elicitation | Sampling | None:
