@@ -182,3 +182,21 @@ async def test_one_contract_serves_both_sides():
         assert result.value == [Point(1), Point(2)]
         assert isinstance(result.content[0], Text)
         assert (await client.list_tools())[0].description == "Moves."
+
+
+NAMED = "is not a function that serves a tool: names and contracts go to `await client.call_tool"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("price", f"the name 'price' {NAMED}('price', {{…}})`"),
+        (define("greet", input=Point, output=str), f"a contract {NAMED}(contract, {{…}})`"),
+        (print, "the function 'print' is no tool here"),
+    ],
+)
+async def test_what_is_no_function_says_what_to_call_it_by(given, said):
+    async with Client(Server("s")) as client:
+        with pytest.raises(ConfigurationError) as caught:
+            client.tool(given)
+    assert str(caught.value).startswith(said)

@@ -10,8 +10,10 @@ import typing
 from typing import TYPE_CHECKING, Any
 
 from mcprelay.client.outcome import Block
+from mcprelay.contract import Contract
 from mcprelay.errors import ConfigurationError
 from mcprelay.types import Tool, ToolResult
+from mcprelay.wire.field import shown
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -97,6 +99,10 @@ class Typed:
 
 def _meant(function: Any, name: str | None) -> Tool:
     """The definition of a function: the one of that name where it has several."""
+    if isinstance(function, (str, Contract)):
+        called = f"the name {shown(function)}" if isinstance(function, str) else "a contract"
+        right = f"`await client.call_tool({shown(function) if isinstance(function, str) else 'contract'}, {{…}})`"
+        raise ConfigurationError(f"{called} is not a function that serves a tool: names and contracts go to {right}")
     known = getattr(function, DEFINITIONS, None)
     called = f"the function {getattr(function, '__qualname__', function)!r}"
     if not isinstance(known, tuple) or not all(isinstance(each, Tool) for each in known):
