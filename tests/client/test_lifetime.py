@@ -70,6 +70,69 @@ async def test_a_closed_client_says_so_and_can_be_opened_again(kind):
                 await client.call_tool("x")
 
 
+@pytest.mark.parametrize("kind", ["http", "stdio"])
+async def test_the_last_block_that_is_left_closes_it(kind):
+    async with ScriptedHttp(ok) as http:
+        client = fresh(http.url if kind == "http" else COMMAND)
+        entered, gate = asyncio.Event(), asyncio.Event()
+
+        async def beside():
+            async with client:
+                entered.set()
+                await gate.wait()
+                await client.call_tool("x")
+
+        async with client as outer:
+            async with outer as inner:
+                assert inner is outer is client
+            await client.call_tool("x")
+            task = asyncio.create_task(beside())
+            await entered.wait()
+        gate.set()
+        await task
+        with pytest.raises(ConnectFailed, match="not open"):
+            await client.call_tool("x")
+
+
+async def test_a_block_that_could_not_be_entered_needs_nothing_to_be_open():
+    async with ScriptedHttp(ok) as http:
+        client = fresh(["/no/such/program"])
+        for _ in range(2):
+            with pytest.raises(ConnectFailed):
+                await client.__aenter__()
+        client = fresh(http.url)
+        async with client:
+            await client.aclose()  # at once, whoever is in a block
+            with pytest.raises(ConnectFailed, match="not open"):
+                await client.call_tool("x")
+            async with client:
+                await client.call_tool("x")
+            await client.call_tool("x")
+        with pytest.raises(ConnectFailed, match="not open"):
+            await client.call_tool("x")
+
+
+def test_a_block_whose_loop_ended_is_not_waited_for():
+    client = fresh("http://127.0.0.1:9/mcp")
+    loop = asyncio.new_event_loop()
+    loop.run_until_complete(client.__aenter__())
+
+    async def elsewhere():
+        with pytest.raises(LocalFault, match="another event loop"):
+            await client.__aenter__()
+
+    asyncio.run(elsewhere())
+    loop.close()
+
+    async def again():
+        async with client:
+            pass
+        with pytest.raises(ConnectFailed, match="not open"):
+            await client.call_tool("x")
+
+    asyncio.run(again())
+
+
 async def test_a_channel_serves_for_one_connection():
     async with connected() as (client, _):
         pass

@@ -60,6 +60,7 @@ class Client(Catalogue):
     """One server, as its client sees it. May be used by many tasks of one event loop at once.
 
     `async with client:`, or `connect()` and `aclose()`, in any task. A client that was closed can be opened again.
+    Blocks of `async with` may lie inside and beside each other: the last that is left closes it.
 
     Args:
         target: An address (`https://…`), a command (a list of strings or paths), a `Server` of this process or anything
@@ -174,18 +175,27 @@ class Client(Catalogue):
         return self
 
     async def aclose(self) -> None:
-        """Let go of everything: calls that wait fail, a child process ends. Twice is once."""
+        """Let go of everything: calls that wait fail, a child process ends. Twice is once.
+
+        Blocks of `async with` close it when the last of them is left; this does at once, whoever is in one.
+        """
         for listening in list(self._ear.open):
             await listening.aclose()
         await self._connection.close()
 
     async def __aenter__(self) -> Self:
-        return await self.connect()
+        self._connection.enter()
+        try:
+            return await self.connect()
+        except BaseException:
+            self._connection.leave()
+            raise
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        await self.aclose()
+        if self._connection.leave():
+            await self.aclose()
 
     @property
     def busy(self) -> bool:

@@ -45,6 +45,8 @@ class Connection:
         self._waiting = 0
         self._coming = 0
         self._held = False  # somebody was told that the client is open, and will close it
+        self._entered = 0
+        self._entered_in: asyncio.AbstractEventLoop | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self.now: Callable[[], float] = _now
         self._process = 0  # where it was opened
@@ -57,6 +59,26 @@ class Connection:
         """What failed to connect is being ended beside the calls; `close`, and the next attempt, wait for it."""
         self._leaving.add(ending)
         ending.add_done_callback(self._leaving.discard)
+
+    def enter(self) -> None:
+        """One more block needs it open. What was entered in a loop that ended without leaving does not count.
+
+        Raises:
+            LocalFault: It is needed in another event loop.
+        """
+        loop = asyncio.get_running_loop()
+        if self._entered_in is not loop:
+            if self._entered_in is not None and not self._entered_in.is_closed():
+                raise LocalFault(_ANOTHER_LOOP)
+            self._entered, self._entered_in = 0, loop
+        self._entered += 1
+
+    def leave(self) -> bool:
+        """A block was left. Whether it was the last one that needs it open."""
+        self._entered = max(0, self._entered - 1)
+        if not self._entered:
+            self._entered_in = None
+        return not self._entered
 
     async def open(self) -> None:
         """Connect, as far as the wire has to. Opening twice is opening once.
