@@ -134,6 +134,9 @@ def _sentence(error: Exception, said: str, *, login_helps: bool) -> str:
         told = said.removesuffix(".")
         return f"{told}. `mcprelay login TARGET` gets a token; --token, or token in mcprelay.toml, gives one"
     if isinstance(error, CallFailed) and error.stderr.strip():
+        from mcprelay.client.failure import last_words
+
+        said = said.replace(last_words(error.stderr, error.exit_code), "")  # they follow, with more of them
         last = error.stderr.rstrip().splitlines()[-_LAST_LINES:]
         return "\n    ".join([f"{said}. The server's last words:", *last])
     if isinstance(error, CallFailed) and _is_untrusted(error):

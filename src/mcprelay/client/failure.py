@@ -170,7 +170,7 @@ def exited(code: int) -> str:
         return f"was ended by the signal {-code}"
 
 
-def _last_word(stderr: str, exit_code: int | None) -> str:
+def last_words(stderr: str, exit_code: int | None) -> str:
     """The last line that a process wrote before it ended, as the end of a sentence's part. The rest is in a note."""
     lines = stderr.rstrip().splitlines()
     return "" if exit_code is None or not lines else f"; its last words: {told(lines[-1].strip())}"
@@ -183,7 +183,7 @@ def deaf(reason: str, **process: Any) -> ConnectionLost:
 
 def lost(call: Call | None, evidence: Evidence, reason: str, **process: Any) -> ConnectionLost:
     """The connection ended before the answer."""
-    last = _last_word(process.get("stderr", ""), process.get("exit_code"))
+    last = last_words(process.get("stderr", ""), process.get("exit_code"))
     return ConnectionLost(
         f"{what(call)}: {told(reason)}{last}{_advice(call, evidence)}", evidence=evidence, **known(call), **process
     )
@@ -201,7 +201,7 @@ def tell_of_server(error: CallFailed, noise: bytes, *, exit_code: int | None, st
     if error.evidence is not Evidence.ANSWERED:
         error.exit_code, error.stderr = exit_code, stderr
         how = "" if exit_code is None else exited(exit_code)
-        for more in (f"; the server's process {how}" if how else "", _last_word(stderr, exit_code)):
+        for more in (f"; the server's process {how}" if how else "", last_words(stderr, exit_code)):
             if more.removeprefix("; ") not in str(error):
                 error.args = (f"{error}{more}",)
         if noise:
