@@ -26,6 +26,16 @@ async def test_the_same_server_with_the_same_options_is_the_same_client():
         assert (await clients[0].call_tool("x")).value == "ok"
 
 
+async def test_a_block_of_one_who_uses_it_does_not_close_what_is_shared():
+    async with ScriptedHttp(ok) as http, ClientPool() as pool:
+        async with await pool.get(http.url) as client:
+            await client.call_tool("x")
+        assert (await client.call_tool("x")).value == "ok"
+        assert await pool.get(http.url) is client
+    with pytest.raises(CallFailed, match="not open"):
+        await client.call_tool("x")
+
+
 async def test_another_token_is_another_client():
     async with ScriptedHttp(ok) as http, ClientPool() as pool:
         alice, bob = await pool.get(http.url, auth="alice"), await pool.get(http.url, auth="bob")
