@@ -82,7 +82,7 @@ class ClientPool:
             if leaving is not None:
                 await asyncio.shield(leaving)
             self._check_kept(key, kept)
-            await kept.client.__aenter__()  # noqa: PLC2801 - a block of the caller's does not close what is shared
+            await kept.client.__aenter__()  # a block of the caller's does not close what is shared
             self._check_kept(key, kept)
         except BaseException:
             kept.awaited -= 1
