@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from _common import main
 
 from mcprelay import Client
+from mcprelay.revisions import NEWEST_HANDSHAKE
 
 
 @asynccontextmanager
@@ -26,6 +27,8 @@ async def connect(mode, target, era):
             return text
 
     options = {"env": dict(os.environ)} if mode == "stdio" else {}
+    if era == "legacy":
+        options["revision"] = NEWEST_HANDSHAKE.name
     async with Client(where, **options) as client:
         await client.list_tools()
 
