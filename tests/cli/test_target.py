@@ -89,7 +89,9 @@ def test_what_is_said_for_all_servers_counts_for_those_of_its_kind():
 
 def test_a_token_of_the_environment_is_for_whoever_takes_one(monkeypatch):
     monkeypatch.setenv("MCPRELAY_TOKEN", "t")
-    open_client(marked(["server"]), Options(token="t"))
+    assert repr(open_client(marked(["server"]), Options(token="t"))) == "Client('server')"
+    with pytest.raises(ConfigurationError, match="token"):
+        open_client(marked(["server"]), Options(token="another"))
 
 
 def test_the_time_that_a_call_may_take_is_the_limit_of_connecting_too(monkeypatch):

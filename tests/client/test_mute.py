@@ -1,6 +1,8 @@
 """A server that takes no more requests, and may still answer what it has."""
 
 import asyncio
+import os
+import signal
 import sys
 import textwrap
 
@@ -9,9 +11,8 @@ import pytest
 from mcprelay import CallFailed, Client, Evidence
 
 BODY = """
-    import json, os, sys, time
+    import json, os, signal, sys
     mode = sys.argv[1]
-    print(json.dumps({"pid": os.getpid()}), file=sys.stderr, flush=True)
     for line in sys.stdin:
         message = json.loads(line)
         if "id" not in message:
@@ -22,13 +23,15 @@ BODY = """
         else:
             result = {"content": [{"type": "text", "text": str(os.getpid())}], "resultType": "complete"}
         if mode != "ends" and message["method"] == "tools/call":
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
             os.close(0)
-            time.sleep(0.05 if mode == "late" else 0)
+            if mode == "late":
+                signal.sigwait({signal.SIGUSR1})
         print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
         if message["method"] == "tools/call":
             if mode == "ends":
                 sys.exit(0)
-            time.sleep(0.5)
+            signal.pause()
 """
 
 
@@ -41,19 +44,34 @@ def serving(tmp_path):
     return lambda mode: [sys.executable, str(path), mode]
 
 
-@pytest.mark.parametrize("mode", ["closes", "late"])
-async def test_the_call_after_a_server_closed_its_input_finds_another_server(serving, mode):
-    async with Client(serving(mode)) as client:
+async def muted(client):
+    """The link, once it is known that the server takes no more."""
+    link = client._connection.current
+    while not link.mute:  # noqa: ASYNC110 - the loop finds out by itself
+        await asyncio.sleep(0)
+    return link
+
+
+async def test_the_call_after_a_server_closed_its_input_finds_another_server(serving):
+    async with Client(serving("closes"), close_timeout=0.1) as client:
         first = await client.call_tool("t")
-        link = client._connection.current
-        while not link.mute:  # noqa: ASYNC110 - the loop finds out by itself
-            await asyncio.sleep(0)
+        await muted(client)
         second = await client.call_tool("t")
         assert first.text != second.text
 
 
+async def test_what_a_server_owes_that_closed_its_input_still_comes(serving):
+    async with Client(serving("late"), close_timeout=0.1) as client:
+        owed = asyncio.ensure_future(client.call_tool("t"))
+        await asyncio.sleep(0)
+        link = await muted(client)
+        assert not owed.done()
+        os.kill(link.channel.pid, signal.SIGUSR1)
+        assert (await owed).text == str(link.channel.pid)
+
+
 async def test_whoever_repeats_at_once_what_was_not_sent_gets_through(serving):
-    async with Client(serving("ends")) as client:
+    async with Client(serving("ends"), close_timeout=0.1) as client:
         seen, failures = set(), []
         while len(seen) < 5:
             try:
