@@ -108,7 +108,8 @@ class Line(Link):
         else:
             channel: Any = self.channel
             channel.attach(self._arrived)
-            channel.on_mute = self._muted
+            if hasattr(channel, "on_mute"):
+                channel.on_mute = self._muted
 
     def _muted(self) -> None:
         """The other side takes no more, though it may still answer what it has: the next call finds another link."""
