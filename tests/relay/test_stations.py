@@ -256,6 +256,16 @@ async def test_no_more_stay_open_than_the_setting_says_after_many_have_listed_at
         assert len(relay._stations._open) == 1
 
 
+async def test_a_connection_is_not_idle_between_two_who_ask_for_its_list_one_after_the_other(shop, monkeypatch):
+    async with Relay(servers={"shop": {**shop, "cache": 0}}) as relay:
+        await relay.tools()
+        [station] = relay._stations._open.values()
+        busy = []
+        monkeypatch.setattr(station, "_rested", lambda one: busy.append(one.busy))
+        await asyncio.gather(station.listed(), station.listed())
+        assert busy == [True, False]
+
+
 async def test_a_relay_that_closes_waits_for_what_it_closes_already(crowd, monkeypatch):
     go, waiting, aclose = asyncio.Event(), asyncio.Event(), Station.aclose
 

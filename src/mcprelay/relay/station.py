@@ -95,7 +95,7 @@ class Station:
         )
         self._opened: asyncio.Task[Any] | None = None
         self._connected = False
-        self._listing = asyncio.Lock()
+        self._listing = Turns(1)  # no lock, which is free for a moment on its way to who waits for it
         self._turns = Turns(settings.limits.calls)
         self._listens = listening == "on" and settings.cache != 0
         self._listener: asyncio.Task[None] | None = None
@@ -112,7 +112,7 @@ class Station:
     @property
     def busy(self) -> bool:
         """Whether something waits for the server."""
-        return self._listing.locked() or self._turns.taken or self._client.busy
+        return self._listing.taken or self._turns.taken or self._client.busy
 
     @property
     def said(self) -> Counter[str]:
@@ -171,8 +171,11 @@ class Station:
         if kept is not None:
             return self._remembered(kept, place)
         try:
-            async with self._listing:
+            await self._listing.wait()
+            try:
                 return await self._asked(before)
+            finally:
+                self._listing.give()
         finally:
             self._rested(self)
 
