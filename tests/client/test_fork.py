@@ -51,7 +51,14 @@ def ran(child):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
 @pytest.mark.parametrize(
-    "use", ["lambda: client.call_tool('count')", "client.connect", "client.list_tools", "client.discover"]
+    "use",
+    [
+        "lambda: client.call_tool('count')",
+        "client.connect",
+        "client.__aenter__",
+        "client.list_tools",
+        "client.discover",
+    ],
 )
 def test_a_client_that_a_fork_inherited_says_so(use):
     assert ran(f"await tell({use})") == [TOLD, "1"]

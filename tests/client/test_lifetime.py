@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mcprelay import CallFailed, Client, ConfigurationError, ConnectFailed, Evidence, LocalFault, define
+from mcprelay import CallFailed, Client, ConfigurationError, ConnectFailed, Evidence, LocalFault, Server, define
 from mcprelay.testing import ScriptedChannel
 from tests.client.peer import DISCOVERED, connected, fresh, tool_result
 from tests.client.scripted_http import ScriptedHttp
@@ -94,12 +94,51 @@ async def test_the_last_block_that_is_left_closes_it(kind):
             await client.call_tool("x")
 
 
-async def test_a_block_that_could_not_be_entered_needs_nothing_to_be_open():
+async def test_a_block_that_could_not_be_entered_needs_nothing_to_be_open(tmp_path):
+    script = tmp_path / "server.py"
+    client = fresh([sys.executable, str(script)])
+    for _ in range(2):
+        with pytest.raises(CallFailed):
+            await client.__aenter__()
+    script.write_text(SERVER, encoding="utf-8")
+    async with client:
+        await client.call_tool("x")
+    with pytest.raises(ConnectFailed, match="not open"):
+        await client.call_tool("x")
+
+
+async def test_who_could_not_enter_closes_what_others_have_left_meanwhile(tmp_path):
+    script = tmp_path / "server.py"
+    script.write_text(SERVER, encoding="utf-8")
+    client = fresh([sys.executable, str(script)])
+    async with client:
+        script.write_text("import sys; sys.stdin.read()", encoding="utf-8")
+        await client._connection.current.aclose()
+        entering = asyncio.create_task(client.__aenter__())
+        await asyncio.sleep(0)
+        assert not entering.done()
+    entering.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await entering
+    with pytest.raises(ConnectFailed, match="not open"):
+        await client.call_tool("x")
+
+
+async def test_a_block_that_is_entered_while_the_last_one_is_left_finds_it_open():
+    server = Server("s")
+    server.tool(lambda: 1, name="one")
+    client = Client(server)
+    await client.__aenter__()
+    await client.listen(tools=True).__aenter__()  # ending it takes a while
+    leaving = asyncio.create_task(client.__aexit__(None, None, None))
+    await asyncio.sleep(0)
+    async with client:
+        await leaving
+        assert (await client.call_tool("one")).text == "1"
+
+
+async def test_closing_at_once_closes_it_for_blocks_too():
     async with ScriptedHttp(ok) as http:
-        client = fresh(["/no/such/program"])
-        for _ in range(2):
-            with pytest.raises(ConnectFailed):
-                await client.__aenter__()
         client = fresh(http.url)
         async with client:
             await client.aclose()  # at once, whoever is in a block

@@ -179,23 +179,33 @@ class Client(Catalogue):
 
         Blocks of `async with` close it when the last of them is left; this does at once, whoever is in one.
         """
+        await self._hush()
+        await self._connection.close()
+
+    async def _hush(self) -> None:
         for listening in list(self._ear.open):
             await listening.aclose()
-        await self._connection.close()
 
     async def __aenter__(self) -> Self:
         self._connection.enter()
         try:
             return await self.connect()
         except BaseException:
-            self._connection.leave()
+            if self._connection.held:  # by a block that may have been left meanwhile
+                await self.__aexit__(None, None, None)
+            else:
+                self._connection.leave()
             raise
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._connection.leave():
-            await self.aclose()
+        try:
+            if self._connection.last:
+                await self._hush()
+        finally:  # only now, because another block may have been entered meanwhile
+            if self._connection.leave():
+                await self._connection.close()
 
     @property
     def busy(self) -> bool:

@@ -33,6 +33,7 @@ class Connection:
 
     Attributes:
         current: The link, if there is one, dead or alive.
+        held: Whether somebody was told that the client is open, and will close it.
         now: The time of the loop's clock.
     """
 
@@ -44,7 +45,7 @@ class Connection:
         self._opening: asyncio.Task[Link] | None = None
         self._waiting = 0
         self._coming = 0
-        self._held = False  # somebody was told that the client is open, and will close it
+        self.held = False
         self._entered = 0
         self._entered_in: asyncio.AbstractEventLoop | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -64,14 +65,20 @@ class Connection:
         """One more block needs it open. What was entered in a loop that ended without leaving does not count.
 
         Raises:
-            LocalFault: It is needed in another event loop.
+            LocalFault: It is open, or needed, in another event loop, or in the process that this one was forked from.
         """
+        self._check_process()
         loop = asyncio.get_running_loop()
+        _check_loop(loop, self._loop)
         if self._entered_in is not loop:
-            if self._entered_in is not None and not self._entered_in.is_closed():
-                raise LocalFault(_ANOTHER_LOOP)
+            _check_loop(loop, self._entered_in)
             self._entered, self._entered_in = 0, loop
         self._entered += 1
+
+    @property
+    def last(self) -> bool:
+        """Whether no more than one block needs it open."""
+        return self._entered <= 1
 
     def leave(self) -> bool:
         """A block was left. Whether it was the last one that needs it open."""
@@ -89,8 +96,7 @@ class Connection:
         """
         self._check_process()
         loop = asyncio.get_running_loop()
-        if self._loop is not None and self._loop is not loop and not self._loop.is_closed():
-            raise LocalFault(_ANOTHER_LOOP)
+        _check_loop(loop, self._loop)
         if self._loop is not loop:
             self.current = self._opening = None
             self._leaving.clear()
@@ -101,12 +107,12 @@ class Connection:
             try:
                 await self._opened(None)
             except asyncio.CancelledError:
-                if not self._held and self._coming == 1:
+                if not self.held and self._coming == 1:
                     await self.close()  # a link may have been made just when whoever wanted it gave up
                 raise
             finally:
                 self._coming -= 1
-        self._held = True
+        self.held = True
 
     def ready(self) -> Link | None:
         """The link, if it can be used here and now.
@@ -229,7 +235,7 @@ class Connection:
         if opening is not None and not opening.done():
             opening.cancel()
             self._leaves(opening)
-        self._held = False
+        self.held = False
         if self._forsaken is not None:
             self._forsaken.detach()
         ending = asyncio.ensure_future(self._end(link, self._leaving.copy()))
@@ -254,6 +260,11 @@ _ANOTHER_PROCESS = (
     "this process was forked from the one that this client is open in, and a connection cannot be shared by processes: "
     "make a client in each process, after the fork"
 )
+
+
+def _check_loop(loop: asyncio.AbstractEventLoop, belongs: asyncio.AbstractEventLoop | None) -> None:
+    if belongs is not None and belongs is not loop and not belongs.is_closed():
+        raise LocalFault(_ANOTHER_LOOP)
 
 
 _ENDINGS: set[asyncio.Task[None]] = set()
