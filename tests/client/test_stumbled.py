@@ -33,6 +33,35 @@ async def test_what_it_raises_reaches_the_caller_with_a_note_that_says_of_which_
     assert note.startswith(f"{option} raised it while tools/call 'book' was asked something: the server has begun")
 
 
+async def test_what_is_raised_again_and_again_gathers_no_notes():
+    mine = ZeroDivisionError("mine")
+    async with connected(on_elicit=failing(mine)) as (client, channel):
+        for tool in ("book", "book", "cancel"):
+            calling = asyncio.ensure_future(client.call_tool(tool))
+            channel.reply(await channel.expect("tools/call"), asked({"q": ELICIT}))
+            with pytest.raises(ZeroDivisionError):
+                await calling
+    assert [("'book'" in note, "'cancel'" in note) for note in mine.__notes__] == [(True, False), (False, True)]
+
+
+class Mute(Exception):
+    """One that cannot say what it is."""
+
+    def __repr__(self):
+        raise RuntimeError("unsaid")
+
+
+async def test_in_a_session_a_call_ends_though_what_a_handler_raised_cannot_be_shown():
+    async with in_session(on_elicit=failing(Mute())) as (client, channel):
+        calling = asyncio.ensure_future(client.call_tool("book"))
+        request = await channel.expect("tools/call")
+        channel.call("q", ELICIT["method"], ELICIT.get("params"))
+        await channel.expect()
+        channel.refuse(request, -32603, "Internal error")
+        with pytest.raises(RemoteError, match=r"on_elicit of this client failed \(Mute\)"):
+            await asyncio.wait_for(calling, 5)
+
+
 @pytest.mark.parametrize(
     "error",
     [ConnectFailed("no host", evidence=Evidence.NOT_SENT), ToolError("no such row")],

@@ -21,7 +21,6 @@ from mcprelay.errors import (
     Evidence,
     NeedsInput,
     ToolError,
-    told,
 )
 from mcprelay.revisions import NEWEST
 from mcprelay.wire.field import shown
@@ -122,12 +121,9 @@ class Answering:
         except ConfigurationError as error:
             raise self._failed(call, str(error)) from error
         except (CallFailed, ToolError, NeedsInput) as error:  # of a call that the handler made
-            raise self._failed(call, f"{OPTIONS[method]} failed: {told(repr(error), most=1000)}") from error
+            raise self._failed(call, f"{OPTIONS[method]} failed: {failure.raised(error, most=1000)}") from error
         except Exception as error:
-            error.add_note(
-                f"{OPTIONS[method]} raised it while {failure.what(call)} was asked something: the server has begun "
-                "with the call, and gets no answer, so repeat it only if that does no harm"
-            )
+            failure.note_asked(error, call, OPTIONS[method])
             raise
 
     def _failed(self, call: Call, reason: str) -> CallFailed:

@@ -147,9 +147,21 @@ def note_attempts(error: CallFailed, call: Call, made: int) -> None:
 
 def note_cancelled(error: BaseException, call: Call) -> None:
     """Say in a cancellation what is known of the call that it ended. Said twice, it is said once."""
-    said = f"{what(call)} was cancelled by its caller: "
+    _note(error, f"{what(call)} was cancelled by its caller: ", call.so_far)
+
+
+def note_asked(error: Exception, call: Call, option: str) -> None:
+    """Say in what a handler raised which call asked it. Said twice, it is said once: one may raise the same again."""
+    _note(
+        error,
+        f"{option} raised it while {what(call)} was asked something: ",
+        "the server has begun with the call, and gets no answer, so repeat it only if that does no harm",
+    )
+
+
+def _note(error: BaseException, said: str, more: str) -> None:
     if not any(note.startswith(said) for note in getattr(error, "__notes__", ())):
-        error.add_note(f"{said}{call.so_far}")
+        error.add_note(f"{said}{more}")
 
 
 def unmet(error: CallFailed) -> CallFailed:
@@ -266,7 +278,15 @@ def remote(
 def unanswered(by: tuple[str, Exception]) -> str:
     """What a handler of this client did in place of an answer."""
     option, error = by
-    return f"{option} of this client failed ({told(repr(error))}), and the server was told that there is no answer"
+    return f"{option} of this client failed ({raised(error)}), and the server was told that there is no answer"
+
+
+def raised(error: BaseException, *, most: int = 300) -> str:
+    """What a user's function raised, in one bounded line. That is the user's, too, and may fail to say what it is."""
+    try:
+        return told(repr(error), most=most)
+    except Exception:  # noqa: BLE001 - told in place of an answer, this must not keep the call from its end
+        return type(error).__name__
 
 
 def _wanting(data: Any) -> str | None:
