@@ -196,6 +196,13 @@ async def test_a_type_that_nothing_reads_is_refused_before_the_tool_runs(kind, s
     assert ran == []
 
 
+def test_what_pydantic_says_of_a_type_is_told_once():
+    with pytest.raises(ConfigurationError, match="; pydantic says: name 'Nowhere' is not defined$"):
+        decoder(list["Nowhere"])  # noqa: F821 - there is no such type, on purpose
+    with pytest.raises(ConfigurationError, match="cannot be read: name 'Nowhere' is not defined$"):
+        decoder(Unresolved)
+
+
 @pytest.mark.parametrize("kind", [Path, list[Path], complex])
 def test_what_pydantic_alone_reads_is_read_by_it(kind):
     assert callable(decoder(kind))

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct
 
 from mcprelay.client.misuse import named, told_value
-from mcprelay.errors import ConfigurationError
+from mcprelay.errors import ConfigurationError, told
 from mcprelay.revisions.shape import WRAPPED
 from mcprelay.wire.field import shown
 
@@ -88,9 +88,18 @@ def _by_pydantic(kind: Any, reason: str) -> Callable[[Any], Any]:
         adapter.rebuild(raise_errors=True)  # names in it that say nothing are found at the first value, else
     except Exception as error:
         is_type = isinstance(kind, type) or typing.get_origin(kind) is not None
-        wrong = f"values of the type {named(kind)} cannot be read: {reason}" if is_type else f"not {told_value(kind)}"
+        why = f"{reason}{_more(error, reason)}"
+        wrong = f"values of the type {named(kind)} cannot be read: {why}" if is_type else f"not {told_value(kind)}"
         raise ConfigurationError(f"{_WANTED}{'; ' if is_type else ', and '}{wrong}") from error
     return lambda raw: adapter.validate_json(bytes(raw))
+
+
+def _more(error: Exception, reason: str) -> str:
+    """What pydantic says of a type beyond `reason`, and not that it does not know it: it may say how to mend that."""
+    if isinstance(error, ModuleNotFoundError) or getattr(error, "code", None) == "schema-for-unknown-type":
+        return ""
+    said, _, _ = str(error).partition("\n")
+    return "" if said in reason else f"; pydantic says: {told(said)}"
 
 
 def _unknown(node: Any, seen: set[Any]) -> Any:
