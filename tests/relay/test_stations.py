@@ -242,7 +242,7 @@ async def test_as_many_are_open_as_are_busy_and_no_more_than_the_setting_says_on
         await made.let_go.wait()
         assert len(relay._stations._open) == 6
         assert [framed.failed for framed in await asyncio.gather(*calls)] == [False] * 6
-        await relay._stations._closing
+        await settle()
         assert [station.closed for station in relay._stations._open.values()] == [False] * 2
         assert not (await sets[0]["crowd__hold"]()).failed  # one that was closed is opened again
         assert len(relay._stations._open) == 2
@@ -252,7 +252,7 @@ async def test_no_more_stay_open_than_the_setting_says_after_many_have_listed_at
     _, servers = crowd
     async with Relay(servers=servers, connections=1) as relay:
         await asyncio.gather(*(relay.with_token(f"user-{number}").tools() for number in range(5)))
-        await relay._stations._closing
+        await settle()
         assert len(relay._stations._open) == 1
 
 
@@ -264,6 +264,28 @@ async def test_a_connection_is_not_idle_between_two_who_ask_for_its_list_one_aft
         monkeypatch.setattr(station, "_rested", lambda one: busy.append(one.busy))
         await asyncio.gather(station.listed(), station.listed())
         assert busy == [True, False]
+
+
+@pytest.mark.parametrize("connections", [1, 256])
+async def test_nobody_waits_until_a_connection_that_is_not_needed_any_more_is_closed(shop, monkeypatch, connections):
+    go, given, aclose = asyncio.Event(), iter("abc"), Station.aclose
+
+    async def slowly(self):
+        await go.wait()
+        await aclose(self)
+
+    monkeypatch.setattr(Station, "aclose", slowly)
+    monkeypatch.setattr("mcprelay.relay.stations._SPARE", 1)
+    async with Relay(servers={"shop": shop}, connections=connections) as relay, asyncio.timeout(20):
+        user = relay.with_token(lambda: next(given))
+        await user.tools()
+        [first] = relay._stations._open.values()
+        try:
+            assert not (await (await user.tools())["shop__whoami"]()).failed
+        finally:
+            go.set()
+        assert first.closed
+        assert len(relay._stations._open) == 1
 
 
 async def test_a_relay_that_closes_waits_for_what_it_closes_already(crowd, monkeypatch):
@@ -287,7 +309,7 @@ async def test_a_relay_that_closes_waits_for_what_it_closes_already(crowd, monke
         assert not closing.done()
         go.set()
         await closing
-        assert relay._stations._closing.done()
+        assert not relay._stations._closing
 
 
 @pytest.mark.parametrize("wrong", ["\ud800", "a b", "ä", "a\r\nX: b"])

@@ -90,6 +90,15 @@ class Shelves:
         return self._disk
 
 
+class Place(NamedTuple):
+    """What a station is shared by."""
+
+    server: str
+    key: str
+    timeout: float
+    limits: Limits
+
+
 class Reached(NamedTuple):
     """A station, and how many seconds of a call the function for its token took."""
 
@@ -111,8 +120,8 @@ class Stations:
         self.shelves = shelves
         self._askers = askers
         self._most = connections
-        self._closing: asyncio.Task[None] | None = None
-        self._open: dict[tuple[str, str, float, Limits], Station] = {}
+        self._closing: set[asyncio.Task[None]] = set()
+        self._open: dict[Place, Station] = {}
         self.closed = False
 
     async def of(self, settings: ServerSettings, *, token: Secret | TokenSource | None) -> Reached:
@@ -127,17 +136,17 @@ class Stations:
         """
         given = token if token is not None else settings.token
         text, spent = await resolved(given, server=settings.name, timeout=settings.timeout)
+        self.require_open(settings.name)  # it may have been closed while the token was waited for
         key = identity(settings, token=text, key=self.shelves.key, environment=os.environ)
-        place = (settings.name, key, settings.timeout, settings.limits)
+        place = Place(settings.name, key, settings.timeout, settings.limits)
         station = self._open.pop(place, None)
         if station is None:
             source = given if callable(given) else None
-            await self._close_idle(self._most - 1)
+            self._close_idle(self._most - 1)
             if source is not None:
-                await self._retire(settings.name, source)
+                self._retire(settings.name, source)
             own = token is None and source is None
-            self.require_open(settings.name)  # it may have been closed while the token, or room, was waited for
-            station = self._open.get(place) or Station(
+            station = Station(
                 settings,
                 token=text,
                 key=key,
@@ -171,36 +180,40 @@ class Stations:
     async def aclose(self) -> None:
         """Let go of all servers."""
         self.closed = True
-        if self._closing is not None and not self._closing.done():
-            await asyncio.wait([self._closing])
         stations, self._open = list(self._open.values()), {}
+        if self._closing:
+            await asyncio.wait(self._closing)
         for station in stations:
             await station.aclose()
         self.shelves.close()
 
     def _rested(self, station: Station) -> None:
-        """See that no more stay open than may, now that this one may be idle."""
-        over = len(self._open) > self._most and not station.busy
-        if over and (self._closing is None or self._closing.done()):
-            self._closing = asyncio.ensure_future(self._close_idle(self._most))
+        """See that no more stay open than may, now that this one may be idle: not before whoever has it goes on."""
+        if len(self._open) > self._most and not station.busy:
+            asyncio.get_running_loop().call_soon(self._close_idle, self._most)
 
-    async def _close_idle(self, most: int) -> None:
-        """Close idle stations while more than so many are open, those first that were asked for longest ago."""
-        while len(self._open) > most:
-            place = next((place for place, station in self._open.items() if not station.busy), None)
-            if place is None:
-                return
-            await self._open.pop(place).aclose()
+    def _close_idle(self, most: int) -> None:
+        """Close idle stations of more than so many that are open, those first that were asked for longest ago."""
+        idle = [place for place, station in self._open.items() if not station.busy]
+        for place in idle[: max(0, len(self._open) - most)]:
+            self._close(place)
 
-    async def _retire(self, server: str, source: TokenSource) -> None:
+    def _retire(self, server: str, source: TokenSource) -> None:
         """Let go of stations for tokens that their functions give no more, as far as that can be told."""
         idle = [(place, one) for place, one in self._open.items() if one.source is not None and not one.busy]
-        same = [place for place, one in idle if place[0] == server and one.source == source]
+        same = [place for place, one in idle if place.server == server and one.source == source]
         before = self.shelves.clock() - _IDLE
         old = {place for place, one in idle if one.used_at < before}.union(same[: max(0, len(same) - _SPARE + 1)])
-        gone = [self._open.pop(place) for place in old]
-        for station in gone:
-            await station.aclose()
+        for place in old:
+            self._close(place)
+
+    def _close(self, place: Place) -> None:
+        """Close a station. Nobody's call waits for that, or can break it off: its server may take its time."""
+        station = self._open.pop(place)
+        station.closed = True  # at once: who has it looks at that before a call
+        task = asyncio.ensure_future(station.aclose())
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
 
 
 async def resolved(token: Secret | TokenSource | None, *, server: str, timeout: float) -> tuple[str | None, float]:
