@@ -255,3 +255,26 @@ async def test_a_server_that_answers_the_greeting_under_a_wrong_id_is_told_as_su
     channel.reply({"id": str(request["id"])}, INITIALIZED)
     await clock.advance(5)
     assert "1 answer came under an id not asked for" in str(await failure_of(connecting))
+
+
+@pytest.mark.parametrize(
+    ("mute", "said"),
+    [
+        (
+            True,
+            "tools/call 'x': the server takes no more requests, so the connection to it was closed; the request may",
+        ),
+        (False, "tools/call 'x': the client was closed; the request may"),
+    ],
+)
+async def test_what_a_server_still_owed_that_takes_no_more_is_not_told_as_the_closing_of_the_client(mute, said):
+    async with connected() as (client, channel):
+        owed = asyncio.ensure_future(client.call_tool("x"))
+        await channel.expect("tools/call")
+        link = client._connection.current
+        link.mute = mute
+        await link.aclose()  # as before the next call is given another link
+        with pytest.raises(ConnectionLost) as caught:
+            await owed
+    assert str(caught.value).startswith(said)
+    assert caught.value.evidence is Evidence.MAYBE_SENT

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 _HASTY = ("attach", "offer", "send_nowait", "room", "congested", "handed", "lost")
 """What a channel may have beyond the port (see `mcprelay.stdio.LineChannel`): then no task stands between it and us."""
 
+_MUTE = "the server takes no more requests, so the connection to it was closed"
 
 _NOISE = 200
 
@@ -428,7 +429,7 @@ class Line(Link):
         if self._closing is None:
             if self.alive:
                 self.alive = False
-                self._ending = Ending("the client was closed")
+                self._ending = Ending(_MUTE if self.mute else "the client was closed")
             self._closing = asyncio.ensure_future(self._close())
         await asyncio.shield(self._closing)
 
