@@ -36,6 +36,32 @@ async def test_a_block_of_one_who_uses_it_does_not_close_what_is_shared():
         await client.call_tool("x")
 
 
+async def test_what_the_pool_let_go_is_closed_by_the_blocks_of_who_keeps_it():
+    async with ScriptedHttp(ok) as http:
+        async with ClientPool() as pool:
+            for _ in range(3):
+                client = await pool.get(http.url)
+        async with client:
+            await client.call_tool("x")
+        with pytest.raises(CallFailed, match="not open"):
+            await client.call_tool("x")
+
+
+def test_a_pool_whose_loop_ended_keeps_its_clients_open_in_the_next_one():
+    pool = ClientPool()
+    server = Server("s")
+    server.tool(lambda: 1, name="one")
+
+    async def used():
+        for _ in range(2):
+            async with await pool.get(server) as client:
+                assert (await client.call_tool("one")).text == "1"
+            assert (await client.call_tool("one")).text == "1"
+
+    for _ in range(2):
+        asyncio.run(used())
+
+
 async def test_another_token_is_another_client():
     async with ScriptedHttp(ok) as http, ClientPool() as pool:
         alice, bob = await pool.get(http.url, auth="alice"), await pool.get(http.url, auth="bob")

@@ -16,16 +16,24 @@ if TYPE_CHECKING:
 
 
 class _Kept:
-    """A client, and how many are waiting for it to connect."""
+    """A client, how many are waiting for it to connect, and whether a block of the pool's keeps it open."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
         self.awaited = 0
+        self.entered = False
 
     @property
     def idle(self) -> bool:
         """Whether nobody waits for anything of it."""
         return not self.awaited and not self.client.busy
+
+    async def close(self) -> None:
+        """Close it, whoever is in a block. From then on it is closed by the blocks of who keeps it, as any client."""
+        await self.client.aclose()
+        if self.entered:
+            self.entered = False
+            await self.client.__aexit__(None, None, None)
 
 
 class ClientPool:
@@ -83,6 +91,9 @@ class ClientPool:
                 await asyncio.shield(leaving)
             self._check_kept(key, kept)
             await kept.client.__aenter__()  # a block of the caller's does not close what is shared
+            if kept.entered:
+                await kept.client.__aexit__(None, None, None)  # one block is enough
+            kept.entered = True
             self._check_kept(key, kept)
         except BaseException:
             kept.awaited -= 1
@@ -101,7 +112,9 @@ class ClientPool:
         if self._loop is not None and not self._loop.is_closed():
             raise LocalFault("this pool is open in another event loop: make one for each, or close it there first")
         self._loop = loop
-        self._closing.clear()  # what was being closed has ended with its loop
+        self._closing.clear()  # what was being closed has ended with its loop, and so have blocks
+        for kept in self._kept.values():
+            kept.entered = False
 
     def _check_kept(self, key: Hashable, kept: _Kept) -> None:
         if self._kept.get(key) is not kept:
@@ -118,7 +131,7 @@ class ClientPool:
 
     def _close(self, kept: _Kept) -> asyncio.Task[None]:
         """Close a client beside whoever caused it, who may be cancelled; closing the pool waits for it."""
-        task = asyncio.ensure_future(kept.client.aclose())
+        task = asyncio.ensure_future(kept.close())
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)
         return task
