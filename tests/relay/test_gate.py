@@ -272,6 +272,16 @@ async def test_a_mistake_in_a_verdict_is_told_to_the_log_by_what_is_right_withou
     assert rule in str(denied.value.__cause__)
 
 
+async def test_what_an_application_says_by_an_error_of_the_relay_is_in_no_log(caplog):
+    def closed(call):
+        raise SettingWrong(f"{call.arguments['title']}, and more")
+
+    with pytest.raises(CallDenied):
+        await admit(closed, call(title="secret words"))
+    assert "raised SettingWrong; the call is denied" in caplog.text
+    assert "secret words" not in caplog.text
+
+
 @pytest.mark.parametrize("gate", [lambda call: None, lambda call: 1 / 0, lambda call: ask(lambda _: None)])
 async def test_a_denial_that_is_a_failure_says_where_its_cause_is_and_others_do_not(gate):
     with pytest.raises(CallDenied, match=r"; `__cause__` of this error, and the log, say how$"):

@@ -288,6 +288,32 @@ async def test_nobody_waits_until_a_connection_that_is_not_needed_any_more_is_cl
         assert len(relay._stations._open) == 1
 
 
+async def test_a_call_that_asks_for_its_list_anew_is_not_cut_where_there_are_too_many_connections(crowd):
+    made, servers = crowd
+    made.waiting = 2
+    async with Relay(servers={"crowd": {**servers["crowd"], "cache": 0}}, connections=1) as relay:
+        sets = [await relay.with_token(f"user-{number}").tools() for number in range(2)]
+        framed = await asyncio.gather(*(tools["crowd__hold"]() for tools in sets))
+        assert [(one.failed, one.local) for one in framed] == [(False, "")] * 2
+
+
+async def test_a_relay_that_was_closed_while_a_token_was_asked_for_opens_nothing(shop):
+    asked, go = asyncio.Event(), asyncio.Event()
+
+    async def slow():
+        asked.set()
+        await go.wait()
+        return "ann"
+
+    async with Relay(servers={"shop": shop}) as relay:
+        listing = asyncio.ensure_future(relay.with_token(slow).tools())
+        await asked.wait()
+    go.set()
+    with pytest.raises(SettingWrong, match="the relay is closed"):
+        await listing
+    assert not relay._stations._open
+
+
 async def test_a_relay_that_closes_waits_for_what_it_closes_already(crowd, monkeypatch):
     go, waiting, aclose = asyncio.Event(), asyncio.Event(), Station.aclose
 
@@ -304,6 +330,7 @@ async def test_a_relay_that_closes_waits_for_what_it_closes_already(crowd, monke
         monkeypatch.setattr(Station, "aclose", slowly)
         await asyncio.gather(*calls)
         await waiting.wait()
+        monkeypatch.setattr(Station, "aclose", aclose)  # of the one that is left
         closing = asyncio.ensure_future(relay.aclose())
         await settle()
         assert not closing.done()
