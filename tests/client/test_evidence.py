@@ -561,8 +561,13 @@ async def test_a_message_that_a_dead_child_never_took_was_not_sent():
     """
     async with child(script, on_log=lambda _: deaf.set()) as client:
         await deaf.wait()
+        link = client._connection.current
+        while not link.mute:  # noqa: ASYNC110 - the loop finds out by itself
+            await asyncio.sleep(0)
+        link.mute = False  # as if it was found out only now, or the call would go to another child
         error = await failure_of(client.call_tool("charge", timeout=10))
         assert error.evidence is Evidence.NOT_SENT
+        assert client._connection.current is link
 
 
 async def test_a_child_that_dies_during_the_write_of_a_long_message():
