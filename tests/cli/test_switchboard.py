@@ -153,6 +153,22 @@ async def test_what_was_begun_is_finished_by_the_server_that_began_it(desk):
     assert (await desk.client.expect())["id"] == 1
 
 
+async def test_a_server_that_owes_two_answers_stays_until_it_has_given_both(desk):
+    old = await greeted(desk)
+    desk.client.call(1, "tools/call", {"name": "quick"})
+    desk.client.call(2, "tools/call", {"name": "slow"})
+    quick, slow = await old.expect("tools/call"), await old.expect("tools/call")
+    await desk.exchange(grace=3600.0)
+    old.reply(quick, {"content": []})
+    assert (await desk.client.expect())["id"] == 1
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert not old.closed
+    old.reply(slow, {"content": []})
+    assert (await desk.client.expect())["id"] == 2
+    assert await desk.plugging
+
+
 async def test_what_is_not_finished_in_time_is_answered_with_the_reason(desk):
     old = await greeted(desk)
     desk.client.call("a", "tools/call", {"name": "slow"})

@@ -556,6 +556,10 @@ def test_an_error_of_ours_is_a_sentence_of_ours(error, sentence, code):
     assert framed.failed
 
 
+def test_a_refusal_for_what_no_relay_can_declare_is_no_question_that_somebody_could_answer():
+    assert Funnel("s").failure(RemoteError(-1, "x", {"requiredCapabilities": {"roots": {}}})).code == "tool_failed"
+
+
 def test_a_tool_error_of_a_client_is_told_from_its_whole_result():
     answer = result("whole", error=True)
     framed = Funnel("s").failure(ToolError("short", result=answer), narrower=("limit",))
