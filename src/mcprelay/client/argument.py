@@ -49,7 +49,7 @@ def encode_object(value: Any, *, what: str, of: str | None = None) -> bytes:
         raise ConfigurationError(f"{_named(what, of)} cannot be sent: {error}") from error
     if data[0] != _BRACE:
         raise ConfigurationError(f"{_named(what, of)} must be a mapping, not {told_value(value)}")
-    if data.find(b"null") >= 0:  # quicker than `in`, where there is little
+    if data.partition(b"null")[1]:  # quicker than `in`, where there is little
         path = jsonrpc.non_finite(msgspec.to_builtins(value, enc_hook=_plain))
         if path is not None:
             why = f"{path} is not a finite number, which JSON does not have"

@@ -42,7 +42,6 @@ class Call(Struct, eq=False):
         begun: Whether an earlier round or attempt may have carried out some of it.
         refused: Whether an earlier sending was refused by the server, without being carried out.
         request_id: The id of the latest sending, or None.
-        pending: What is owed for it, while it is.
         number: Which of a channel's messages it was, or 0.
         future: What waits for its answer on a channel.
         scope: What its task can be ended by, over HTTP.
@@ -76,7 +75,6 @@ class Call(Struct, eq=False):
     begun: bool = False
     refused: bool = False
     request_id: int | str | None = None
-    pending: Any = None
     number: int = 0
     future: Any = None
     scope: Any = None
@@ -97,7 +95,6 @@ class Call(Struct, eq=False):
             begun=True,
             refused=False,
             request_id=None,
-            pending=None,
             number=0,
             future=None,
             scope=None,
@@ -136,7 +133,7 @@ class Call(Struct, eq=False):
             return b"{%b}" % self.members
         if not self.members:
             return b'{"_meta":{%b}}' % meta
-        return b'{"_meta":{%b},%b}' % (meta, self.members)
+        return b"".join((b'{"_meta":{', meta, b"},", self.members, b"}"))
 
 
 def _join(first: bytes, then: bytes) -> bytes:

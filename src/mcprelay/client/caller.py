@@ -209,12 +209,12 @@ class Caller:
         Raises:
             CallFailed: There is no result.
         """
+        link = self.connection.ready()
         self.calls += 1
         try:
-            link = self.connection.ready()
             if link is not None and call.retry is None:
                 try:
-                    result = await link.call(call)
+                    result = await link.begin(call)  # a coroutine less, which each call would pay for
                 except CallFailed as error:
                     failure.note_earlier(error, call)
                     result = await self._mended(call, error, mend)
@@ -231,6 +231,8 @@ class Caller:
         except BaseException as error:
             _drop(call)
             if isinstance(error, asyncio.CancelledError):
+                if link is not None:
+                    link.withdraw(call)
                 failure.note_cancelled(error, call)
             raise
         finally:

@@ -88,8 +88,8 @@ class Ear:
                 return
             agreed = True
             call.deadline = None
-            if call.pending is not None:
-                link.peer.extend(call.pending, None)
+            if (pending := link.owed(call)) is not None:
+                link.peer.extend(pending, None)
             listening.promised(honored)
             listening.agreed()
 

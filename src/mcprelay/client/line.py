@@ -27,7 +27,7 @@ from mcprelay.stdio.line import Unended
 from mcprelay.wire import jsonrpc
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Awaitable, Callable, Coroutine
 
     from mcprelay.client.party import Party
     from mcprelay.core.peer import Event, Pending
@@ -43,6 +43,11 @@ _NOISE = 200
 
 _SUSPECTS = 64
 """How many of the calls that wait an answer under a wrong id may have been meant for."""
+
+
+def _no_room(_: bytes) -> int:
+    """What a channel offers that is not one in a hurry."""
+    return 0
 
 
 class _Answer(bytes):
@@ -76,7 +81,8 @@ class Line(Link):
         self._unsaid = 0  # bytes of what waits there and is neither a call nor an answer
         self._idle: asyncio.Future[None] | None = None
         hasty = all(hasattr(channel, power) for power in _HASTY)
-        self._offer: Any = getattr(channel, "offer") if hasty else None  # noqa: B009 - not of every channel
+        self._hasty = hasty
+        self._offer: Callable[[bytes], int] = getattr(channel, "offer") if hasty else _no_room  # noqa: B009 - not of every channel
         self._reader: asyncio.Task[None] | None = None
         self._writer: asyncio.Task[None] | None = None
         self._closing: asyncio.Future[None] | None = None
@@ -104,7 +110,7 @@ class Line(Link):
     def _begin(self) -> None:
         """Receive and send from now on."""
         self._writer = self.loop.create_task(self._write())
-        if self._offer is None:
+        if not self._hasty:
             self._reader = self.loop.create_task(self._read())
         else:
             channel: Any = self.channel
@@ -127,45 +133,55 @@ class Line(Link):
 
     # --- calling
 
+    def begin(self, call: Call) -> Awaitable[Raw]:
+        """See `Link`."""
+        return self._sent_off(call, self.revision)
+
     def call(self, call: Call) -> Coroutine[Any, Any, Raw]:
         """See `Link`."""
-        revision = self.revision
-        if not self.alive or revision is None:
-            raise self._lost(call, NOT_SENT)
-        return self.ask(call, revision)
+        return self.ask(call, self.revision)
 
-    async def ask(self, call: Call, revision: Revision) -> Raw:
+    async def ask(self, call: Call, revision: Revision | None) -> Raw:
         """Send a call in a revision, whether it is agreed on or not, and wait for its result.
 
         Raises:
             CallFailed: There is none.
         """
-        if not self.alive:
+        try:
+            return await self._sent_off(call, revision)
+        except asyncio.CancelledError:
+            self.withdraw(call)
+            raise
+
+    def _sent_off(self, call: Call, revision: Revision | None) -> Awaitable[Raw]:
+        """Send a call, and give the future of its result."""
+        if not self.alive or revision is None:
             raise self._lost(call, NOT_SENT)
         pending = self.owe(call)
         call.future = future = self.loop.create_future()
-        call.evidence = NOT_SENT
-        call.number = 0
-        self._put(pending, jsonrpc.request(pending.id, call.method, self.params_of(call, revision)))
-        try:
-            return await future  # type: ignore[no-any-return]
-        except asyncio.CancelledError:
-            self._withdraw(call, pending)
-            raise
-        finally:
-            call.pending = call.future = None  # or each call would wait for the collector of cycles
+        if call.evidence is not NOT_SENT:  # of an earlier sending
+            call.evidence = NOT_SENT
+            call.number = 0
+        request = jsonrpc.request(pending.id, call.method, self.params_of(call, revision))
+        if self._outbox or not self._put_now(pending, request, self._offer):
+            self._put_off(pending, request)
+        return future
 
-    def _withdraw(self, call: Call, pending: Pending) -> None:
-        """The caller gave up: the server is told, unless nothing of the request left."""
+    def withdraw(self, call: Call) -> None:
+        """See `Link`. The server is told, unless nothing of the request left."""
+        call.future = None
+        pending = self.owed(call)
+        if pending is None:  # how far it came was noted when it was settled
+            return
         call.evidence = pending.evidence = self._evidence(pending)
         notice = self.peer.abandon(pending, "the caller gave up")
         if notice and call.method not in failure.GREETINGS:  # lifecycle: `initialize` is not cancelled
-            self._put(None, notice)
+            self._put(notice)
 
     async def tell(self, message: bytes) -> None:
         """See `Link`."""
         if message and self.alive:
-            self._put(None, message)
+            self._put(message)
 
     @property
     def swamped(self) -> bool:
@@ -174,32 +190,36 @@ class Line(Link):
 
     def _reply(self, message: bytes) -> None:
         if message and self.alive:
-            self._put(None, _Answer(message))
+            self._put(_Answer(message))
 
     def expired(self, call: Call, pending: Pending, notice: bytes) -> None:
         """See `Link`."""
         call.evidence = self._evidence(pending)
         if notice and call.evidence is not NOT_SENT and call.method not in failure.GREETINGS:
-            self._put(None, notice)
+            self._put(notice)
         self._fail(call, failure.expired(call, call.evidence, crowd=self.crowd(call.evidence)))
 
     def finish(self, call: Call) -> None:
         """See `Link`."""
-        if call.pending is not None and self.peer.pending.pop(call.pending.id, None) is not None:
+        if (pending := self.owed(call)) is not None:
+            del self.peer.pending[pending.id]
             call.evidence = ANSWERED
             if call.future is not None and not call.future.done():
                 call.future.set_result(Raw(b"{}"))
 
     def _fail(self, call: Call, error: BaseException) -> None:
-        if call.future is not None and not call.future.done():
-            call.future.set_exception(error)
+        future, call.future = call.future, None  # or what failed would wait for the collector of cycles
+        if future is not None and not future.done():
+            future.set_exception(error)
 
     # --- sending
 
-    def _put(self, pending: Pending | None, data: bytes) -> None:
-        """Hand a message over at once where the channel takes it, else put it into the outbox."""
-        if self._offer is not None and not self._outbox and self._put_now(pending, data, self._offer):
-            return
+    def _put(self, data: bytes) -> None:
+        """Hand over what is no call at once where the channel takes it, else put it into the outbox."""
+        if self._outbox or not self._put_now(None, data, self._offer):
+            self._put_off(None, data)
+
+    def _put_off(self, pending: Pending | None, data: bytes) -> None:
         self._outbox.append((pending, data))
         if pending is None:
             self._waits(data, 1)
@@ -210,7 +230,7 @@ class Line(Link):
         try:
             while True:
                 while self._outbox:
-                    await (self._send_in_turn() if self._offer is None else self._send_with_room())
+                    await (self._send_with_room() if self._hasty else self._send_in_turn())
                 self._idle = self.loop.create_future()
                 await self._idle
         except GeneratorExit:  # the loop was closed before the client: nobody can wait any more
@@ -246,6 +266,7 @@ class Line(Link):
             self._unsent(pending, error)
         except CallFailed as error:  # this message alone was refused: the channel goes on
             if pending is not None and self.peer.pending.pop(pending.id, None) is not None:
+                pending.slot.evidence = error.evidence
                 self._fail(pending.slot, error)
 
     def _next(self) -> tuple[Pending | None, bytes] | None:
@@ -291,7 +312,7 @@ class Line(Link):
         if not number or pending.evidence is not MAYBE_SENT:
             return pending.evidence
         channel: Any = self.channel
-        broken = self._offer is not None and channel.lost is not None
+        broken = self._hasty and channel.lost is not None
         if broken and channel.handed < number:
             return NOT_SENT
         return MAYBE_SENT

@@ -29,7 +29,7 @@ from mcprelay.wire import jsonrpc
 from mcprelay.wire.params import LOG_LEVEL
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Coroutine, Iterator
+    from collections.abc import Awaitable, Container, Coroutine, Iterator
 
     from mcprelay.client.call import Call
     from mcprelay.client.party import Party
@@ -104,6 +104,17 @@ class Link:
         """
         raise AssertionError(f"{type(self).__name__} does not say how to call")
 
+    def begin(self, call: Call) -> Awaitable[Raw]:
+        """The same without a coroutine where the wire needs none: who stops to wait must say so (`withdraw`).
+
+        Raises:
+            CallFailed: There is no result, here or where it is waited for.
+        """
+        return self.call(call)
+
+    def withdraw(self, call: Call) -> None:
+        """Whoever waits for what `begin` gave was cancelled. Twice is once, and nothing where `call` has seen to it."""
+
     async def tell(self, message: bytes) -> None:
         """Send a notification or an answer. What cannot be sent is dropped: nobody waits for it."""
 
@@ -125,11 +136,15 @@ class Link:
         deadline = call.deadline
         if deadline is not None and not call.patient and deadline <= self.loop.time():
             raise failure.expired(call, call.evidence)
-        call.pending = pending = peer.expect(call.method, deadline=deadline, slot=call)
+        pending = peer.expect(call.method, deadline=deadline, slot=call)
         call.request_id = pending.id
         if deadline is not None and (self.watch.due is None or deadline < self.watch.due):
             self.watch.arm(deadline)
         return pending
+
+    def owed(self, call: Call) -> Pending | None:
+        """What is owed for a call, while it is."""
+        return None if call.request_id is None else self.peer.pending.get(call.request_id)
 
     def params_of(self, call: Call, revision: Revision) -> bytes:
         """The params of a call in a revision."""

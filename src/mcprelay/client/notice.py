@@ -67,10 +67,10 @@ def _progressed(link: Link, params: ProgressParams, call: Call | None) -> None:
     if call is None or call.request_id != params.progress_token or call.on_progress is None:
         link.peer.dropped += 1  # nobody asked for it, or it comes late
         return
-    if call.wait is not None and call.pending is not None:
+    if call.wait is not None and (owed := link.owed(call)) is not None:
         deadline = link.loop.time() + call.wait
         call.deadline = deadline if call.limit is None else min(deadline, call.limit)
-        link.peer.extend(call.pending, call.deadline)
+        link.peer.extend(owed, call.deadline)
         link.watch.arm(call.deadline)
     if math.isfinite(params.progress):
         call.on_progress.hear(Progress(params.progress, params.total, params.message))

@@ -20,6 +20,8 @@ from mcprelay.errors import CallFailed, Evidence
 from mcprelay.revisions import Era
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from msgspec import Raw
 
     from mcprelay.client.call import Call
@@ -57,7 +59,11 @@ class PairLine(Line):
     def _begin(self) -> None:
         self._reader = self.loop.create_task(self._read())
 
-    async def ask(self, call: Call, revision: Revision) -> Raw:
+    def begin(self, call: Call) -> Awaitable[Raw]:
+        """See `Link`."""
+        return self.call(call)
+
+    async def ask(self, call: Call, revision: Revision | None) -> Raw:
         """See `Line`. The POST of a call that is over is ended, at once where nothing of it left."""
         try:
             return await super().ask(call, revision)
@@ -87,12 +93,13 @@ class PairLine(Line):
 
     # --- sending
 
-    def _put(self, pending: Pending | None, data: bytes) -> None:
+    def _put_now(self, pending: Pending | None, data: bytes, send: Callable[[bytes], int]) -> bool:
         if pending is None:
             self.spawn(self.tell(data))
         else:
             pending.slot.request = None
             self._posts[pending.id] = self.started(self._post(pending, data))
+        return True
 
     async def _post(self, pending: Pending, data: bytes) -> None:
         call: Call = pending.slot

@@ -61,7 +61,7 @@ class Tooling:
         if kind is not None:
             output.decoder(kind)  # one that cannot be is told before anything is sent
         encoded = b"{}" if arguments is None else encode_object(arguments, what="the arguments of", of=tool)
-        members = b'"name":%b,"arguments":%b' % (encode(tool), encoded)
+        members = b"".join((b'"name":', encode(tool), b',"arguments":', encoded))
         call = self._caller.call(METHOD, members, name=tool, arguments=encoded, options=options)
         known = self._toolbox.get(tool)
         if known is not None and known.params:

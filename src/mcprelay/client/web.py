@@ -284,7 +284,7 @@ class Web(Link):
             raise
         finally:
             call.evidence = self._evidence(call)
-            call.scope = call.pending = None
+            call.scope = None
             self.peer.pending.pop(pending.id, None)
 
     def _addressed(self, call: Call, revision: Revision | None, body: bytes) -> Request:

@@ -127,12 +127,12 @@ class LineChannel:
             self._hand_over()
             self._input_ended()
             return
-        lines, ready = self._splitter.feed(chunk), self._ready
-        if len(lines) == 1 and self._take is not None and not ready:  # one at a time, most often
+        ready = self._ready
+        if self._take is not None and not ready and (line := self._splitter.whole(chunk)):
             self._outlet.eager = True
-            self._take(lines[0])
+            self._take(line)
             return
-        ready += lines
+        ready += self._splitter.feed(chunk)
         if not ready:
             return
         self._outlet.eager = len(ready) == 1

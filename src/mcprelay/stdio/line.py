@@ -53,12 +53,16 @@ class Splitter:
         self._head: bytes | None = None  # set while a line that is too long is being discarded
         self._tail = b""
 
+    def whole(self, chunk: bytes) -> bytes:
+        """The line that a chunk is, if it is one and nothing else, as most are where one waits for the other."""
+        if self._size or chunk[-1] != LF:
+            return b""
+        line = chunk[:-1]
+        return b"" if LF in line or CR in line or len(line) > self._limit else line
+
     def feed(self, chunk: bytes) -> list[Line]:
         """The lines that this chunk completes, in order."""
         lines: list[Line]
-        end = len(chunk) - 1
-        if not self._size and 0 < end < self._limit and chunk.find(b"\n") == end and CR not in chunk:
-            return [chunk[:-1]]  # one line and nothing else, as most chunks are where one waits for the other
         pieces = chunk.split(b"\n")
         rest = pieces.pop()
         if (self._size and pieces) or len(chunk) > self._limit or CR in chunk:

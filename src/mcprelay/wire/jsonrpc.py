@@ -222,7 +222,8 @@ def too_deep(data: bytes | Raw, depth: int) -> bool:
 
 def request(request_id: RequestId, method: str, params: bytes) -> bytes:
     """A request; `params` is the JSON of an object."""
-    return b'{"jsonrpc":"2.0","id":%b,"method":%b,"params":%b}' % (encode(request_id), encode(method), params)
+    head = (b'{"jsonrpc":"2.0","id":', encode(request_id), b',"method":', encode(method), b',"params":', params, b"}")
+    return b"".join(head)  # which costs half of what formatting does
 
 
 def notification(method: str, params: bytes = b"") -> bytes:
