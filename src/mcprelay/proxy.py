@@ -219,7 +219,7 @@ class Upstream:
         encoded = jsonrpc.encode(dict(members))[1:-1]
         sent = caller.call(call.method.name, encoded, name=call.target, options=self._options(call))
         if call.method.name == "tools/call":
-            known = self._client._toolbox.get(call.params.name)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+            known = self._client._toolbox.known.get(call.params.name)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
             sent.params = () if known is None else known.params
             sent.arguments = bytes(members.get("arguments", Raw(b"{}")))
         try:

@@ -152,7 +152,7 @@ async def test_items_that_come_as_they_are_read_come_again_where_a_change_made_o
         await telling
         assert got == [("same", None), ("other", None), ("gone", None), ("other", "now"), ("new", None)]
         assert "1 that came before are not in it any more" in caplog.text
-        assert [client._toolbox.get(name) is not None for name in ("same", "gone", "of before")] == [True, False, False]
+        assert [client._toolbox.known.get(name) is not None for name in ("same", "gone", "of before")] == [True, False, False]
 
 
 async def test_a_change_while_an_item_is_looked_at_begins_the_list_again_too():

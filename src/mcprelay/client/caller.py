@@ -80,11 +80,12 @@ class Caller:
             ConfigurationError: Something of it cannot be sent, or is of a wrong type.
             TypeError: There is no such option.
         """
+        seconds = self._bound[1]
         call = Call(
             method,
             members,
             name,
-            self._due(),
+            None if seconds == math.inf else self.connection.now() + seconds,
             self._bound,
             patient=True,
             arguments=arguments,

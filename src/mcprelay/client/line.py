@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from mcprelay.core.peer import Event, Pending
     from mcprelay.ports import Channel
     from mcprelay.revisions import Revision
+    from mcprelay.wire.jsonrpc import Malformed
 
 _HASTY = ("attach", "offer", "send_nowait", "room", "congested", "handed", "lost")
 """What a channel may have beyond the port (see `mcprelay.stdio.LineChannel`): then no task stands between it and us."""
@@ -114,7 +115,7 @@ class Line(Link):
             self._reader = self.loop.create_task(self._read())
         else:
             channel: Any = self.channel
-            channel.attach(self._arrived)
+            channel.attach(self._receive)
             if hasattr(channel, "on_mute"):
                 channel.on_mute = self._muted
 
@@ -133,10 +134,6 @@ class Line(Link):
 
     # --- calling
 
-    def begin(self, call: Call) -> Awaitable[Raw]:
-        """See `Link`."""
-        return self._sent_off(call, self.revision)
-
     def call(self, call: Call) -> Coroutine[Any, Any, Raw]:
         """See `Link`."""
         return self.ask(call, self.revision)
@@ -148,13 +145,14 @@ class Line(Link):
             CallFailed: There is none.
         """
         try:
-            return await self._sent_off(call, revision)
+            return await Line.begin(self, call, revision)
         except asyncio.CancelledError:
             self.withdraw(call)
             raise
 
-    def _sent_off(self, call: Call, revision: Revision | None) -> Awaitable[Raw]:
-        """Send a call, and give the future of its result."""
+    def begin(self, call: Call, revision: Revision | None = None) -> Awaitable[Raw]:
+        """See `Link`. `revision` is the one that is agreed on unless given."""
+        revision = revision or self.revision
         if not self.alive or revision is None:
             raise self._lost(call, NOT_SENT)
         pending = self.owe(call)
@@ -203,9 +201,12 @@ class Line(Link):
         """See `Link`."""
         if (pending := self.owed(call)) is not None:
             del self.peer.pending[pending.id]
-            call.evidence = ANSWERED
-            if call.future is not None and not call.future.done():
-                call.future.set_result(Raw(b"{}"))
+            self._settle(call, Raw(b"{}"))
+
+    def _settle(self, call: Call, result: Raw) -> None:
+        call.evidence = ANSWERED
+        if call.future is not None and not call.future.done():
+            call.future.set_result(result)
 
     def _fail(self, call: Call, error: BaseException) -> None:
         future, call.future = call.future, None  # or what failed would wait for the collector of cycles
@@ -341,23 +342,36 @@ class Line(Link):
             self._receive(data)
         await self._end()
 
-    def _arrived(self, item: bytes | LimitExceeded) -> None:
-        """The same without a task between: a message, one that was too long, or the end."""
-        if isinstance(item, bytes) and item:
-            self._receive(item)
-        elif isinstance(item, LimitExceeded):
-            self._oversized(item)
-        elif self.alive:
+    def _receive(self, data: bytes | LimitExceeded) -> None:
+        """Take what came: a message, one that was too long, or the end."""
+        if isinstance(data, LimitExceeded):
+            self._oversized(data)
+            return
+        if not data:
+            self._hung_up()
+            return
+        peer = self.peer
+        message = jsonrpc.parse(data, depth=peer.depth, values=peer.values)
+        if type(message) is not jsonrpc.Envelope:
+            self._take_apart(message, data)
+        elif (pending := peer.replied(message)) is None:
+            self._take(peer.take(message), data)
+        else:
+            call: Call = pending.slot  # the rest is `_settle`: what most calls come to is spared the frame
+            call.evidence = ANSWERED
+            future = call.future
+            if future is not None and not future.done():
+                future.set_result(message.result)
+
+    def _hung_up(self) -> None:
+        if self.alive:
             self._ending = self._ended()
             self.alive = False
             self._settle_all()
             self._closing = asyncio.ensure_future(self._close())
 
-    def _receive(self, data: bytes) -> None:
-        message = jsonrpc.parse(data, depth=self.peer.depth, values=self.peer.values)
-        if type(message) is jsonrpc.Envelope:
-            self._take(self.peer.take(message), data)
-            return
+    def _take_apart(self, message: Malformed, data: bytes) -> None:
+        """What came is not one message: a batch, the beginning of one, or nonsense."""
         if self.peer.batches and jsonrpc.is_batch(data):
             for event in self.peer.receive(data):
                 self._take(event, b"")
@@ -370,13 +384,10 @@ class Line(Link):
         self._take(self.peer.take(message), data)
 
     def _take(self, event: Event, data: bytes) -> None:
-        if type(event) is Replied:
-            call: Call = event.pending.slot
-            call.evidence = ANSWERED
-            if call.future is not None and not call.future.done():
-                call.future.set_result(event.result)
+        if isinstance(event, Replied):  # in a batch
+            self._settle(event.pending.slot, event.result)
         elif isinstance(event, Refused):
-            call = event.pending.slot
+            call: Call = event.pending.slot
             call.evidence = ANSWERED
             if isinstance(event, Garbled):
                 self.unreadable += 1

@@ -12,6 +12,7 @@ import contextlib
 import logging
 import os
 import struct
+from itertools import chain, filterfalse
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -43,10 +44,11 @@ _TASK_BYTES = 4096
 
 def unguessable(taken: Container[int]) -> Iterator[int]:
     """Request ids that the other side cannot guess, that are not taken, and that every JSON parser reads exactly."""
-    while True:
-        for (word,) in struct.iter_unpack(">Q", os.urandom(2048)):
-            if (number := word >> 18) not in taken:
-                yield number
+    return filterfalse(taken.__contains__, chain.from_iterable(iter(_numbers, None)))
+
+
+def _numbers() -> list[int]:
+    return [word >> 18 for (word,) in struct.iter_unpack(">Q", os.urandom(2048))]
 
 
 class Link:
@@ -136,7 +138,7 @@ class Link:
         deadline = call.deadline
         if deadline is not None and not call.patient and deadline <= self.loop.time():
             raise failure.expired(call, call.evidence)
-        pending = peer.expect(call.method, deadline=deadline, slot=call)
+        pending = peer.expect(call.method, deadline, call)
         call.request_id = pending.id
         if deadline is not None and (self.watch.due is None or deadline < self.watch.due):
             self.watch.arm(deadline)
@@ -148,7 +150,9 @@ class Link:
 
     def params_of(self, call: Call, revision: Revision) -> bytes:
         """The params of a call in a revision."""
-        preamble = self.party.preamble(revision)
+        preamble = self.party.preambles.get(revision.name)
+        if preamble is None:
+            preamble = self.party.preamble(revision)
         if call.log_level is not None and revision.has(Feature.LOG_PER_REQUEST):
             preamble = b'%b,"%b":"%b"' % (preamble, LOG_LEVEL.encode(), call.log_level.encode())
         return call.encode(preamble)

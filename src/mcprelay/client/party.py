@@ -68,7 +68,7 @@ class Party:
         self.met: Callable[[Era], None] = _ignore
         self.leaving: Callable[[asyncio.Future[None]], None] = _ignore
         self._capabilities = capabilities
-        self._preambles: dict[str, bytes] = {}
+        self.preambles: dict[str, bytes] = {}
 
     @property
     def hears(self) -> bool:
@@ -84,9 +84,7 @@ class Party:
 
     def preamble(self, revision: Revision) -> bytes:
         """The members that `_meta` of every request has in a revision (basic, "Per-request protocol fields")."""
-        preamble = self._preambles.get(revision.name)
-        if preamble is None:
-            preamble = self._preambles[revision.name] = self._preamble(revision)
+        self.preambles[revision.name] = preamble = self._preamble(revision)
         return preamble
 
     def _preamble(self, revision: Revision) -> bytes:

@@ -59,9 +59,9 @@ class PairLine(Line):
     def _begin(self) -> None:
         self._reader = self.loop.create_task(self._read())
 
-    def begin(self, call: Call) -> Awaitable[Raw]:
+    def begin(self, call: Call, revision: Revision | None = None) -> Awaitable[Raw]:
         """See `Link`."""
-        return self.call(call)
+        return self.ask(call, revision or self.revision)
 
     async def ask(self, call: Call, revision: Revision | None) -> Raw:
         """See `Line`. The POST of a call that is over is ended, at once where nothing of it left."""

@@ -40,13 +40,15 @@ class Known:
 
     def disagreement(self, structured: Any, size: int) -> str | None:
         """Why a structured content, decoded from `size` bytes, is not what the tool's output schema says, or None."""
-        if self.tool.output_schema is None or type(structured) is self._plainly:
-            return None
-        if self._validator is None and self._fault is None:
-            self._compile(self.tool.output_schema)
-        if self._fault is not None:
-            return self._fault
-        validator: Any = self._validator
+        validator = self._validator
+        if validator is None:
+            if self.tool.output_schema is None or type(structured) is self._plainly:
+                return None
+            if self._fault is None:
+                self._compile(self.tool.output_schema)
+            if self._fault is not None:
+                return self._fault
+            validator = self._validator
         found = validator.check(structured, size=size)
         if not found:
             return None
@@ -87,26 +89,23 @@ class Toolbox:
 
     Attributes:
         kind: How lists of them are read.
+        known: Those that were listed, by name.
     """
 
     def __init__(self) -> None:
         self.kind: Kind[Any] = TOOLS
-        self._known: dict[str, Known] = {}
-
-    def get(self, name: str) -> Known | None:
-        """A tool that was listed, or None."""
-        return self._known.get(name)
+        self.known: dict[str, Known] = {}
 
     def replace(self, tools: Iterable[Tool]) -> None:
         """Take a complete list."""
-        self._known = {}
+        self.known = {}
         for tool in tools:
-            known = self._known[tool.name] = Known(tool)
+            known = self.known[tool.name] = Known(tool)
             known.params = tool.__dict__.get(_PARAMS, ())
 
     def forget(self) -> None:
         """The server said that its tools changed."""
-        self._known = {}
+        self.known = {}
 
 
 def header_fault(tool: Tool) -> str | None:

@@ -63,7 +63,7 @@ class Tooling:
         encoded = b"{}" if arguments is None else encode_object(arguments, what="the arguments of", of=tool)
         members = b"".join((b'"name":', encode(tool), b',"arguments":', encoded))
         call = self._caller.call(METHOD, members, name=tool, arguments=encoded, options=options)
-        known = self._toolbox.get(tool)
+        known = self._toolbox.known.get(tool)
         if known is not None and known.params:
             call.params = known.params
         conclude = self._outcome if kind is None else partial(self._outcome, kind=kind)
@@ -72,7 +72,7 @@ class Tooling:
     async def _mend(self, call: Call) -> None:
         """Headers did not mirror the arguments: learn how they should (Streamable HTTP, "Client Behavior")."""
         await self._refresh(call.deadline)
-        known = self._toolbox.get(call.name or "")
+        known = self._toolbox.known.get(call.name or "")
         call.params = () if known is None else known.params
 
     def _outcome(self, call: Call, answer: ToolAnswer, kind: Any = None) -> Outcome[Any]:
@@ -82,17 +82,19 @@ class Tooling:
             try:
                 structured = output.plain(raw)
             except msgspec.DecodeError as error:
-                raise failure.invalid(call, f"the structured content is no JSON: {error}", bytes(raw)) from error
+                reason = f"the structured content is no JSON: {error}"
+                raise failure.invalid(call, reason, bytes(raw), raw=answer.raw) from error
         meta = answer.meta or {}
         if meta and (link := self._caller.connection.current) is not None and link.face.info is None:
             introduce_by(link, meta)
         if answer.is_error:
             cause = None if call.unanswered is None else call.unanswered[1]
             return Refused(answer.content, structured, meta, answer.raw, cause)
-        if self._check_output and (known := self._toolbox.get(call.name or "")) is not None:
+        if self._check_output and (known := self._toolbox.known.get(call.name or "")) is not None:
             reason = known.lack(self._revision) if raw is UNSET else known.disagreement(structured, len(raw))
             if reason is not None:
-                raise failure.invalid(call, reason, text_of(answer.content) if raw is UNSET else bytes(raw))
+                came = text_of(answer.content) if raw is UNSET else bytes(raw)
+                raise failure.invalid(call, reason, came, raw=answer.raw)
         value = structured
         if kind is not None:
             value = self._typed(call, answer, kind)
@@ -113,9 +115,8 @@ class Tooling:
             raise
         except ValueError as error:
             came = text_of(answer.content) if answer.structured is UNSET else bytes(answer.structured)
-            raise failure.invalid(
-                call, f"the value is not of the declared type {named(kind)}: {error}", came
-            ) from error
+            reason = f"the value is not of the declared type {named(kind)}: {error}"
+            raise failure.invalid(call, reason, came, raw=answer.raw) from error
 
 
 def _named(tool: Any, kind: Any) -> tuple[str, Any]:
@@ -123,5 +124,9 @@ def _named(tool: Any, kind: Any) -> tuple[str, Any]:
     if isinstance(tool, Contract):
         tool, kind = tool.name, tool.output if kind is None else kind
     if not isinstance(tool, str) or not tool:
-        raise ConfigurationError(f"a tool is called by its name or its contract, not by {told_value(tool)}")
+        from mcprelay.client.typed import DEFINITIONS
+
+        name = getattr(tool, "__name__", "function")
+        hint = f"; a function that serves one: `await client.tool({name})(…)`" if hasattr(tool, DEFINITIONS) else ""
+        raise ConfigurationError(f"a tool is called by its name or its contract, not by {told_value(tool)}{hint}")
     return tool, kind

@@ -230,6 +230,15 @@ class Peer:
         call = None if notice.request_id is None else self.in_flight.pop(notice.request_id, None)
         return Notified(CANCELLED, params) if call is None else Cancelled(call, notice.reason)
 
+    def replied(self, message: jsonrpc.Envelope) -> Pending | None:
+        """The request of ours that a message settles with a result, or None: then it is for `take`."""
+        if message.result is UNSET:
+            return None
+        pending = self.pending.pop(message.id, None)  # type: ignore[arg-type]  # a result has the id of its request
+        if pending is not None:
+            pending.evidence = ANSWERED
+        return pending
+
     def _answered(self, message: jsonrpc.Envelope) -> Event:
         request_id = message.id
         pending = None if request_id is UNSET else self.pending.pop(request_id, None)
@@ -274,14 +283,14 @@ class Peer:
         pending = self.expect(method, deadline=deadline)
         return pending, jsonrpc.request(pending.id, method, params)
 
-    def expect(self, method: str, *, deadline: float | None = None, slot: Any = None) -> Pending:
+    def expect(self, method: str, deadline: float | None = None, slot: Any = None) -> Pending:
         """Allocate an id and record that an answer to it is owed. `slot` is the driver's own."""
         request_id = next(self._ids)
         if request_id in self.pending:
             msg = f"the id {request_id!r} is still pending"
             raise LocalFault(msg)
         pending = self.pending[request_id] = Pending(request_id, method, deadline, slot=slot)
-        if deadline is not None:
+        if deadline is not None and deadline < self._unnoted:
             self._remind(deadline, pending)
         return pending
 

@@ -85,7 +85,21 @@ class Outlet:
         Raises:
             NotSent: The descriptor is closed or broken.
         """
-        return 0 if self._size >= self._high_water or self._waiting else self.put(line)
+        if self._size >= self._high_water or self._waiting:
+            return 0
+        if not self.eager or self._size or self._scheduled or self.lost is not None or self._loop.is_closed():
+            return self._add(line)
+        self.eager = False
+        self._put += 1
+        block = (_flat(line) if LF in line or CR in line else line) + b"\n"
+        try:
+            written = os.write(self._fd, block)
+        except OSError:
+            written = 0
+        if written != len(block):
+            return self._go_on_later(block, written)
+        self.handed += 1
+        return self._put
 
     def put(self, line: bytes) -> int:
         """Add a line, whatever waits already, and return its number.
@@ -93,16 +107,17 @@ class Outlet:
         Raises:
             NotSent: The descriptor is closed or broken.
         """
+        return self.offer(line) or self._add(line)
+
+    def _add(self, line: bytes) -> int:
+        """Add a line to what is written at the end of the turn."""
         if self.lost is not None:
             raise NotSent(f"not sent: {self.lost}")
         if LF in line or CR in line:
-            line = line.replace(b"\n", b" ").replace(b"\r", b" ")
+            line = _flat(line)
         if not self._scheduled:
             if self._loop.is_closed():
                 raise NotSent("not sent: the event loop that the channel was opened in is closed")
-            if self.eager and not self._size:
-                self.eager = False
-                return self._put_at_once(line + b"\n")
             self._loop.call_soon(self._flush_scheduled)
             self._scheduled = True
         self._lines.append(line)
@@ -110,21 +125,13 @@ class Outlet:
         self._put += 1
         return self._put
 
-    def _put_at_once(self, block: bytes) -> int:
-        """The first line of a turn, where nothing waits."""
-        self._put += 1
-        try:
-            written = os.write(self._fd, block)
-        except OSError:
-            written = 0
-        if written == len(block):
-            self.handed += 1
-        else:
-            self._size = len(block)
-            more, broken = self._write(memoryview(block)[written:])  # what was in the way shows again
-            self._keep(block, [0], written + more, broken)
-            if self.lost is not None and self.handed < self._put:
-                raise NotSent(f"not sent: {self.lost}")
+    def _go_on_later(self, block: bytes, written: int) -> int:
+        """The first line of a turn was not taken whole: what was in the way shows again."""
+        self._size = len(block)
+        more, broken = self._write(memoryview(block)[written:])
+        self._keep(block, [0], written + more, broken)
+        if self.lost is not None and self.handed < self._put:
+            raise NotSent(f"not sent: {self.lost}")
         return self._put
 
     async def room(self) -> None:
@@ -246,3 +253,8 @@ class Outlet:
         fd, self._fd = self._fd, -1
         if fd >= 0:
             self._close(fd)
+
+
+def _flat(line: bytes) -> bytes:
+    """A line without line breaks inside: in JSON they mean no more than spaces."""
+    return line.replace(b"\n", b" ").replace(b"\r", b" ")
