@@ -33,6 +33,8 @@ import enum
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from msgspec import Raw
+
 from mcprelay.invisible import escaped
 
 
@@ -187,6 +189,8 @@ class NotSent(MCPRelayError):
     """A `Channel` or `Sender` raises this when no byte of the message left, and nothing else does."""
 
 
+_NOTHING = Raw(b"")
+
 SENTENCE = 2000
 """How long the text of a failure is at most, in characters. What is cut from it is whole in the attributes."""
 
@@ -253,9 +257,14 @@ class ConnectFailed(CallFailed):
 
     `evidence` is `NOT_SENT`, or `ANSWERED` where a server had refused it before and it was to be sent again. (It is
     `MAYBE_SENT` only where an earlier attempt or round of the same call had been sent.)
+
+    Attributes:
+        lasting: Whether trying again as it is brings nothing, so that `Retry` does not: the client is not open, or its
+            channel has ended.
     """
 
     kind = "unreachable"
+    lasting: bool = False
 
 
 class ConnectionLost(CallFailed):
@@ -283,13 +292,20 @@ class CallLimitExceeded(CallFailed, LimitExceeded):
 
 
 class ResponseInvalid(CallFailed):
-    """The peer answered, but not with a message of the protocol. `excerpt` holds the beginning of it."""
+    """The peer answered, but not with a message of the protocol, or with a value that is not what was asked for.
+
+    Attributes:
+        excerpt: The beginning of what cannot be used, as text: untrusted.
+        raw: The whole answer: the result's JSON, as in `Result.raw`, or what came in its place, which may be no JSON.
+            Bounded by `response_bytes` or `message_bytes`, and empty where nothing came.
+    """
 
     kind = "invalid"
 
-    def __init__(self, message: str, *, excerpt: str = "", **known: Any) -> None:
+    def __init__(self, message: str, *, excerpt: str = "", raw: Raw = _NOTHING, **known: Any) -> None:
         super().__init__(message, **_answered(known))
         self.excerpt = excerpt
+        self.raw = raw
 
 
 class RemoteError(CallFailed):

@@ -319,7 +319,7 @@ async def test_a_change_that_another_client_hears_of_counts_for_all_who_share_wh
     async with ScriptedHttp(respond) as http:
         one, other = fresh(http.url, cache=cache), fresh(http.url, cache=cache)
         async with one, other:
-            listing = asyncio.ensure_future(one.list_tools(deadline=None)._all())
+            listing = asyncio.ensure_future(one.list_tools(deadline=None))
             await http.came()
             other._changed(CHANGED, None)
             gate.set()

@@ -20,7 +20,7 @@ PLAIN = [revision.name for revision in HANDSHAKE if not revision.has(Feature.STR
 
 async def outcome(client: Client, channel: ScriptedChannel, tool, result):
     """What comes of a call of a tool that was listed so."""
-    listing = asyncio.ensure_future(client.list_tools()._all())
+    listing = asyncio.ensure_future(client.list_tools())
     channel.reply(await channel.expect("tools/list"), {"resultType": "complete", "tools": [tool]})
     await listing
     calling = asyncio.ensure_future(client.try_call_tool("t"))

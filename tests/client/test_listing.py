@@ -29,7 +29,7 @@ def page(*names, cursor=None, ttl=0, scope="private", **more):
 async def listed(pages, *, method="tools/list", walk=lambda client: client.list_tools(), **options):
     """List, while the server gives one page after the other: `(listing, cursors that were asked for)`."""
     async with connected(**options) as (client, channel):
-        listing = asyncio.ensure_future(walk(client)._all())
+        listing = asyncio.ensure_future(walk(client))
         cursors = []
         for body in pages:
             request = await channel.expect(method)
@@ -95,7 +95,7 @@ async def test_items_that_are_left_out_count_so_that_they_are_no_way_around_the_
 
 async def test_a_page_that_fails_says_what_was_read_before():
     async with connected() as (client, channel):
-        listing = asyncio.ensure_future(client.list_tools()._all())
+        listing = asyncio.ensure_future(client.list_tools())
         channel.reply(await channel.expect("tools/list"), page("a", "b", cursor="1"))
         channel.refuse(await channel.expect("tools/list"), -32603, "no more")
         with pytest.raises(RemoteError, match="no more") as caught:
@@ -106,7 +106,7 @@ async def test_a_page_that_fails_says_what_was_read_before():
 
 async def test_a_list_that_changes_while_it_is_read_is_begun_again():
     async with connected() as (client, channel):
-        listing = asyncio.ensure_future(client.list_tools()._all())
+        listing = asyncio.ensure_future(client.list_tools())
         channel.reply(await channel.expect("tools/list"), page("a", cursor="1"))
         request = await channel.expect("tools/list")
         channel.notify("notifications/tools/list_changed")
@@ -120,7 +120,7 @@ async def test_a_list_that_changes_while_it_is_read_is_begun_again():
 
 async def test_a_list_that_never_stands_still_is_given_with_a_warning():
     async with connected(list_restarts=2) as (client, channel):
-        listing = asyncio.ensure_future(client.list_tools()._all())
+        listing = asyncio.ensure_future(client.list_tools())
         for _ in range(3):
             request = await channel.expect("tools/list")
             channel.notify("notifications/tools/list_changed")
@@ -152,7 +152,7 @@ async def test_items_that_come_as_they_are_read_come_again_where_a_change_made_o
         await telling
         assert got == [("same", None), ("other", None), ("gone", None), ("other", "now"), ("new", None)]
         assert "1 that came before are not in it any more" in caplog.text
-        assert [client._toolbox.known.get(name) is not None for name in ("same", "gone", "of before")] == [True, False, False]
+        assert [name in client._toolbox.known for name in ("same", "gone", "of before")] == [True, False, False]
 
 
 async def test_a_change_while_an_item_is_looked_at_begins_the_list_again_too():
@@ -246,7 +246,7 @@ async def test_others_have_the_loop_between_the_items_of_a_page():
 
     async def turns_for(size):
         async with connected() as (client, channel):
-            listing = asyncio.ensure_future(client.list_tools()._all())
+            listing = asyncio.ensure_future(client.list_tools())
             request = await channel.expect("tools/list")
             turns.clear()
             running = asyncio.ensure_future(other())
@@ -288,7 +288,7 @@ async def test_the_other_lists_are_read_alike():
             ),
             (client.list_prompts, "prompts/list", "prompts", {"name": "n", "arguments": [{"name": "x"}]}),
         ):
-            listing = asyncio.ensure_future(walk()._all())
+            listing = asyncio.ensure_future(walk())
             channel.reply(await channel.expect(method), {member: [item]})
             assert (await listing)[0].name == "n"
 
@@ -300,18 +300,18 @@ async def test_a_page_is_kept_for_as_long_as_the_server_says_and_no_longer():
     clock = FakeClock()
     cache = Cache(now=clock.monotonic)
     async with connected(cache=cache) as (client, channel):
-        listing = asyncio.ensure_future(client.list_tools()._all())
+        listing = asyncio.ensure_future(client.list_tools())
         channel.reply(await channel.expect("tools/list"), page("a", cursor="1", ttl=2000))
         channel.reply(await channel.expect("tools/list"), page("b", ttl=1000))
         await listing
         assert len(await client.list_tools()) == 2
         clock.advance(1.5)
-        listing = asyncio.ensure_future(client.list_tools()._all())
+        listing = asyncio.ensure_future(client.list_tools())
         request = await channel.expect("tools/list")  # the second page alone
         assert request["params"]["cursor"] == "1"
         channel.reply(request, page("b2", ttl=0))
         assert [tool.name for tool in await listing] == ["a", "b2"]
-        listing = asyncio.ensure_future(client.list_tools(fresh=True)._all())
+        listing = asyncio.ensure_future(client.list_tools(fresh=True))
         channel.reply(await channel.expect("tools/list"), page("c", ttl=1000))
         assert [tool.name for tool in await listing] == ["c"]
         assert [tool.name for tool in await client.list_tools()] == ["c"]
@@ -429,7 +429,7 @@ async def test_an_argument_that_no_header_can_carry_is_said_before_anything_is_s
 
 async def test_a_list_that_is_cut_off_is_a_lost_connection_with_what_was_read():
     async with connected() as (client, channel):
-        listing = asyncio.ensure_future(client.list_tools()._all())
+        listing = asyncio.ensure_future(client.list_tools())
         channel.reply(await channel.expect("tools/list"), page("a", cursor="1"))
         await channel.expect("tools/list")
         channel.end()
@@ -441,7 +441,7 @@ async def test_a_list_that_is_cut_off_is_a_lost_connection_with_what_was_read():
 async def test_lists_of_the_handshake_era_are_not_kept():
     async with in_session() as (client, channel):
         for _ in range(2):
-            listing = asyncio.ensure_future(client.list_tools()._all())
+            listing = asyncio.ensure_future(client.list_tools())
             channel.reply(await channel.expect("tools/list"), {"tools": [tool("a")]})
             await listing
 
@@ -502,7 +502,7 @@ async def test_a_first_page_that_is_refused_is_not_asked_for_again():
 
 async def test_pages_are_bounded_together_in_bytes_by_the_name_of_the_limit():
     async with connected(list_bytes=1000) as (client, channel):
-        listing = asyncio.ensure_future(client.list_tools()._all())
+        listing = asyncio.ensure_future(client.list_tools())
         channel.reply(await channel.expect("tools/list"), page("a", cursor="1"))
         channel.reply(await channel.expect("tools/list"), page(tool("b", description="x" * 1000)))
         with pytest.raises(CallLimitExceeded, match="list_bytes=1000") as caught:
@@ -512,7 +512,7 @@ async def test_pages_are_bounded_together_in_bytes_by_the_name_of_the_limit():
 
 async def test_a_cursor_is_bounded_in_length_by_the_name_of_the_limit():
     async with connected(cursor_bytes=100) as (client, channel):
-        listing = asyncio.ensure_future(client.list_tools()._all())
+        listing = asyncio.ensure_future(client.list_tools())
         channel.reply(await channel.expect("tools/list"), page("a", cursor="c" * 101))
         with pytest.raises(CallLimitExceeded, match=r"cursor.*\(101\): cursor_bytes=100") as caught:
             await listing

@@ -303,7 +303,7 @@ def listed(schema):
 
 async def checked(schema, value, **options):
     async with connected(**options) as (client, channel):
-        listing = asyncio.ensure_future(client.list_tools()._all())
+        listing = asyncio.ensure_future(client.list_tools())
         channel.reply(await channel.expect("tools/list"), listed(schema))
         await listing
         calling = asyncio.ensure_future(client.call_tool("t"))

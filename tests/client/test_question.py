@@ -247,7 +247,7 @@ async def test_rounds_are_bounded_by_a_named_limit():
 
 async def test_a_list_cannot_be_answered_with_a_question():
     async with connected() as (client, channel):
-        listing = asyncio.ensure_future(client.list_tools()._all())
+        listing = asyncio.ensure_future(client.list_tools())
         channel.reply(await channel.expect("tools/list"), asked({"seat": ELICIT}))
         with pytest.raises(ResponseInvalid):
             await listing

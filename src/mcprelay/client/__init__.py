@@ -12,7 +12,7 @@ import msgspec
 
 from mcprelay import revisions
 from mcprelay.auth import Auth
-from mcprelay.client import discarded, handshake, misuse
+from mcprelay.client import argument, discarded, handshake, misuse
 from mcprelay.client.argument import encode_object
 from mcprelay.client.cache import Cache
 from mcprelay.client.caller import Caller
@@ -53,6 +53,7 @@ __all__ = ["Client"]
 T = TypeVar("T")
 P = ParamSpec("P")
 
+_METHOD = "the name of a method, such as 'tools/list'"
 _TOOLS_CHANGED = "notifications/tools/list_changed"
 
 
@@ -372,8 +373,8 @@ class Client(Catalogue):
         """Send any request, and give its result as plain data.
 
         Args:
-            method: The method.
-            params: Its params, without what the client itself puts into `_meta`.
+            method: The method, such as `"tools/list"`.
+            params: A mapping of its params, without what the client itself puts into `_meta`.
             name: What the `Mcp-Name` header mirrors, for a method of an extension.
             options: See `CallOptions`.
 
@@ -381,11 +382,16 @@ class Client(Catalogue):
             CallFailed: There is no result.
             ConfigurationError: It cannot be sent as it is. Nothing was.
         """
-        given = dict(params or {})
-        options["meta"] = {**given.pop("_meta", {}), **(options.get("meta") or {})} or None
+        argument.text("method", method, wanted=_METHOD)
+        if name is not None:
+            argument.text("name", name)
+        given = argument.members("params", params)
+        meta = argument.members("params: _meta", given.pop("_meta", None))
+        options["meta"] = {**meta, **argument.members("meta", options.get("meta"))} or None
         known = revisions.NEWEST.method(method)
         if name is None and known is not None and known.mirror is not None:
-            name = given.get(known.mirror)
+            mirrored = given.get(known.mirror)
+            name = mirrored if isinstance(mirrored, str) else None  # else the server says what is wrong with it
         call = self._caller.call(method, encode_object(given, what="params")[1:-1], name=name, options=options)
         result = await self._caller.send(call)
         return self._caller.read(call, result, msgspec.json.decode)
@@ -397,6 +403,7 @@ class Client(Catalogue):
             CallFailed: There is no connection.
             ConfigurationError: It cannot be sent as it is.
         """
+        argument.text("method", method, wanted=_METHOD)
         encoded = b"" if params is None else encode_object(params, what="params")
         link = await self._connection.link(self._caller.call(method))
         await link.tell(jsonrpc.notification(method, encoded))

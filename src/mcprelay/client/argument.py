@@ -13,6 +13,7 @@ from mcprelay.client.misuse import told_value
 from mcprelay.client.progress import logger
 from mcprelay.errors import ConfigurationError
 from mcprelay.wire import jsonrpc
+from mcprelay.wire.field import shown
 from mcprelay.wire.params import CORRELATION_ID, IDEMPOTENCY_KEY, PREFIX
 
 _KEY = re.compile(r"[!-~]{1,255}")
@@ -57,6 +58,29 @@ def encode_object(value: Any, *, what: str, of: str | None = None) -> bytes:
     return data
 
 
+def text(what: str, value: Any, *, wanted: str = "a string") -> None:
+    """Refuse what is no string, or an empty one.
+
+    Raises:
+        ConfigurationError: It is. The text calls it `what`, and says what is `wanted`.
+    """
+    if not isinstance(value, str) or not value:
+        raise ConfigurationError(f"{what} is {wanted}, and not {told_value(value)}")
+
+
+def members(what: str, value: Any) -> dict[str, Any]:
+    """The members of a mapping that may be left out.
+
+    Raises:
+        ConfigurationError: It is something else. The text calls it `what`.
+    """
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise ConfigurationError(f"{what} is a mapping from names to values, and not {told_value(value)}")
+    return dict(value)
+
+
 def _named(what: str, of: str | None) -> str:
     return what if of is None else f"{what} {of!r}"
 
@@ -66,12 +90,12 @@ def encode_meta(
 ) -> tuple[bytes, str | None]:
     """The members of `_meta` that a caller adds, and the correlation id that is among them.
 
-    A key that is none is refused, because guessing what was meant could run something twice. A correlation id that is
-    none is replaced, because it changes nothing but logs.
+    A key that is none is refused, because guessing what was meant could run something twice. A text that is none as a
+    correlation id is replaced, because it changes nothing but logs, and may come from somebody else.
 
     Raises:
-        ConfigurationError: The idempotency key is not 1 to 255 visible ASCII characters, or `meta` has a member that is
-            the protocol's own.
+        ConfigurationError: The idempotency key is not 1 to 255 visible ASCII characters, the correlation id is no
+            string, or `meta` has a member that is the protocol's own.
     """
     members = dict(meta or {})
     taken = sorted(name for name in members if name in _RESERVED or name.startswith(PREFIX))
@@ -84,10 +108,17 @@ def encode_meta(
             raise ConfigurationError(f"idempotency_key is 1 to 255 visible ASCII characters, and not {wrong}")
         members[IDEMPOTENCY_KEY] = idempotency_key
     if correlation_id is not None:
-        if not _CORRELATION.fullmatch(str(correlation_id)):
+        if not isinstance(correlation_id, str):
+            wrong: Any = told_value(correlation_id)
+            raise ConfigurationError(
+                f"correlation_id is a string of 1 to 128 visible ASCII characters, and not {wrong}"
+            )
+        if not _CORRELATION.fullmatch(correlation_id):
             fresh = os.urandom(8).hex()
             logger.warning(
-                "correlation_id: %r is not 1 to 128 visible ASCII characters; %s it is", correlation_id, fresh
+                "correlation_id=%s is not 1 to 128 visible ASCII characters, so the call goes out with %s in its place",
+                shown(correlation_id),
+                fresh,
             )
             correlation_id = fresh
         members[CORRELATION_ID] = correlation_id

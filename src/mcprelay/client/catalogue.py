@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from mcprelay.client import listing
 from mcprelay.client.answer import Asked, prompt_answer, reader
-from mcprelay.client.argument import encode, encode_object
+from mcprelay.client.argument import encode, encode_object, members, text
 from mcprelay.client.cache import READ
 from mcprelay.client.caller import Caller
 from mcprelay.client.handler import OPTIONS
@@ -89,7 +89,9 @@ class Catalogue:
         Raises:
             NeedsInput: The server asks something that no handler answers.
             CallFailed: It cannot be read. An unknown resource is a `RemoteError`.
+            ConfigurationError: The URI is no string.
         """
+        text("uri", uri, wanted="a resource's URI, which is a string")
         call = self._caller.call(READ, b'"uri":%b' % encode(uri), name=uri, options=options)
         kept = None if fresh else await self._shelf.recall(call, uri, options)
         if kept is not None:
@@ -119,15 +121,17 @@ class Catalogue:
         Raises:
             NeedsInput: The server asks something that no handler answers.
             CallFailed: It cannot be had.
-            ConfigurationError: An argument is no string.
+            ConfigurationError: The name or an argument is no string.
         """
-        for key, value in (arguments or {}).items():
+        text("name", name, wanted="the name of a prompt, which is a string")
+        given = members("arguments", arguments)
+        for key, value in given.items():
             if not isinstance(value, str):
                 raise ConfigurationError(f"the argument {key!r} of a prompt is a string, not {told_value(value)}")
-        members = b'"name":%b' % encode(name)
-        if arguments:
-            members += b',"arguments":%b' % encode_object(arguments, what="arguments")
-        call = self._caller.call("prompts/get", members, name=name, options=options)
+        params = b'"name":%b' % encode(name)
+        if given:
+            params += b',"arguments":%b' % encode_object(given, what="arguments")
+        call = self._caller.call("prompts/get", params, name=name, options=options)
         return await self._answered(call, prompt_answer)  # type: ignore[no-any-return]
 
     async def complete(
@@ -157,8 +161,8 @@ class Catalogue:
             if not isinstance(given, str):
                 raise ConfigurationError(f"complete: the {what} is a string, and not {told_value(given)}")
         params: dict[str, Any] = {"ref": _reference(reference), "argument": {"name": argument, "value": value}}
-        if context:
-            params["context"] = {"arguments": dict(context)}
+        if filled := members("context", context):
+            params["context"] = {"arguments": filled}
         call = self._caller.call("completion/complete", encode_object(params, what="arguments")[1:-1], options=options)
         answer: CompleteResult = await self._answered(call, _read_completion)
         return answer.completion

@@ -6,7 +6,7 @@ import signal
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, Raw
 
 from mcprelay.client.retry import asked_to_wait
 from mcprelay.errors import (
@@ -238,10 +238,22 @@ def too_long(
     return error
 
 
-def invalid(call: Call | None, reason: str, excerpt: bytes | str = b"") -> ResponseInvalid:
-    """The answer is not one."""
-    advice = "" if call is None or call.method in GREETINGS else f"; {_UNREAD}"
-    return ResponseInvalid(f"{what(call)}: {told(reason)}{advice}", excerpt=text_of(excerpt), **known(call))
+def invalid(
+    call: Call | None, reason: str, came: bytes | str = b"", *, raw: Raw | None = None, advice: str = _UNREAD
+) -> ResponseInvalid:
+    """The answer is not one.
+
+    Args:
+        call: What it is to.
+        reason: What is wrong with it.
+        came: What cannot be used of it.
+        raw: The whole answer, where that is more.
+        advice: What to do now; empty where the reason says so.
+    """
+    advice = "" if not advice or call is None or call.method in GREETINGS else f"; {advice}"
+    whole = Raw(came.encode("utf-8", "replace") if isinstance(came, str) else came) if raw is None else raw
+    reason = f"{what(call)}: {told(reason)}{advice}"
+    return ResponseInvalid(reason, excerpt=text_of(came), raw=whole, **known(call))
 
 
 def garbled(call: Call, event: Garbled, data: bytes, *, settings: Settings) -> CallFailed:

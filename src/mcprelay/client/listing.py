@@ -9,6 +9,7 @@ opaque: an empty one is a cursor (utilities/pagination).
 from __future__ import annotations
 
 import asyncio
+import warnings
 from collections.abc import Callable, Mapping
 from contextlib import aclosing
 from types import MappingProxyType
@@ -20,7 +21,7 @@ from msgspec import Raw, Struct, field
 from mcprelay.client import failure
 from mcprelay.client.answer import kept
 from mcprelay.client.progress import logger
-from mcprelay.errors import CallFailed, CallLimitExceeded, Evidence, RemoteError
+from mcprelay.errors import CallFailed, CallLimitExceeded, Evidence, LocalFault, RemoteError
 from mcprelay.types import Prompt, Resource, ResourceTemplate, Tool
 from mcprelay.wire.field import shown
 from mcprelay.wire.jsonrpc import INVALID_PARAMS
@@ -96,6 +97,11 @@ class Kind(Struct, Generic[T], frozen=True):
     noun: str
     said: Callable[[str], str] = str
 
+    @property
+    def asked_by(self) -> str:
+        """The method of a client that lists it."""
+        return f"list_{self.noun.replace(' ', '_')}s"
+
 
 def _keeping(kind: type[T]) -> Callable[[Raw], T]:
     decode = msgspec.json.Decoder(kind).decode
@@ -157,6 +163,8 @@ class Walk(Generic[T]):
         done: Told of every complete list.
     """
 
+    _idle = False  # not made whole yet
+
     def __init__(
         self,
         kind: Kind[T],
@@ -177,6 +185,7 @@ class Walk(Generic[T]):
         self._admit = admit
         self._done = done
         self._begin()
+        self._idle = True
 
     def _begin(self) -> None:
         self._items: list[T] = []
@@ -189,9 +198,42 @@ class Walk(Generic[T]):
         self._bytes = 0
 
     def __await__(self) -> Generator[Any, None, Listing[T]]:
+        self._idle = False
         return self._all().__await__()
 
-    async def __aiter__(self) -> AsyncIterator[T]:
+    def __aiter__(self) -> AsyncIterator[T]:
+        self._idle = False
+        return self._each()
+
+    if not TYPE_CHECKING:  # which tells of these mistakes by itself, as long as it sees nothing of them
+
+        def __iter__(self) -> Any:
+            raise self._unawaited("iterated")
+
+        def __len__(self) -> int:
+            raise self._unawaited("counted")
+
+        def __getitem__(self, index: Any) -> Any:
+            raise self._unawaited("indexed")
+
+        def __bool__(self) -> bool:
+            raise self._unawaited("asked whether anything is in it")
+
+        def __del__(self) -> None:
+            if self._idle:
+                what = f"client.{self._kind.asked_by}() was never awaited, so the server was not asked"
+                warnings.warn(f"{what}: `await` it, or `async for` over it", RuntimeWarning, stacklevel=2, source=self)
+
+    def _unawaited(self, how: str) -> LocalFault:
+        """A list that is treated as if it were there."""
+        self._idle = False  # it is told once
+        name = self._kind.asked_by
+        return LocalFault(
+            f"a list is not there yet when it is {how}: `items = await client.{name}()` reads all of it, and `async for "
+            f"item in client.{name}()` item by item"
+        )
+
+    async def _each(self) -> AsyncIterator[T]:
         told: dict[Any, int] = {}
         async with aclosing(self._steady()) as pages:
             async for items in pages:

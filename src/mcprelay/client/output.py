@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import UNSET, Raw, Struct
 
+from mcprelay.client import readable
+from mcprelay.client.failure import raised
 from mcprelay.client.misuse import named, told_value
 from mcprelay.errors import ConfigurationError, told
 from mcprelay.revisions.shape import WRAPPED
@@ -65,10 +67,12 @@ def _made(kind: Any) -> Callable[[Any], Any]:
         return _by_pydantic(kind, "pydantic cannot read it")
     try:
         decode: Callable[[Any], Any] = msgspec.json.Decoder(kind, dec_hook=_foreign).decode
-        unknown = _unknown(msgspec.inspect.type_info(kind), set())
-    except (TypeError, NameError) as error:
+        never, unknown = readable.impossible(kind), readable.unknown(kind)
+    except Exception as error:  # whatever the names in its annotations come to
         return _by_pydantic(kind, str(error))
-    return decode if unknown is None else _by_pydantic(kind, f"nothing here reads JSON into {named(unknown)}")
+    if never is not None:
+        raise ConfigurationError(f"{_WANTED}; values of the type {named(kind)} cannot be read: {never}")
+    return decode if unknown is None else _by_pydantic(kind, unknown)
 
 
 def _is_pydantic(kind: Any) -> bool:
@@ -102,23 +106,9 @@ def _more(error: Exception, reason: str) -> str:
     return "" if said in reason else f"; pydantic says: {told(said)}"
 
 
-def _unknown(node: Any, seen: set[Any]) -> Any:
-    """A type inside another one that nothing decodes, or None. `node` is what msgspec tells of it."""
-    if isinstance(node, msgspec.inspect.CustomType):
-        return None if node.cls is object or hasattr(node.cls, "model_validate_json") else node.cls
-    if isinstance(node, (tuple, list)):
-        return next((found for part in node if (found := _unknown(part, seen)) is not None), None)
-    if not isinstance(node, (msgspec.inspect.Type, msgspec.inspect.Field)) or id(node) in seen:
-        return None
-    seen.add(id(node))
-    return next((found for part in node.__struct_fields__ if (found := _unknown(getattr(node, part), seen))), None)
-
-
 def _foreign(kind: Any, plain: Any) -> Any:
-    """A value of a type that is not msgspec's, inside one that is: a model of pydantic's."""
-    if not hasattr(kind, "model_validate_json"):
-        raise TypeError(f"values of the type {kind.__name__} cannot be read")
-    return kind.model_validate_json(msgspec.json.encode(plain))
+    """A value of a type that is not msgspec's, inside one that is: any JSON for `object`, or a model of pydantic's."""
+    return plain if kind is object else kind.model_validate_json(msgspec.json.encode(plain))
 
 
 def typed(answer: ToolAnswer, text: str, kind: Any, *, wraps: bool = True) -> Any:
@@ -131,9 +121,18 @@ def typed(answer: ToolAnswer, text: str, kind: Any, *, wraps: bool = True) -> An
         wraps: Whether a value that need not be an object comes wrapped, in the revision that is spoken.
 
     Raises:
-        ValueError: What came is not such a value.
+        ValueError: What came is not such a value, or what the type does with it (`__post_init__`, a validator) raised.
     """
     decode = decoder(kind)
+    try:
+        return _typed(answer, text, kind, decode, wraps=wraps)
+    except ValueError:
+        raise
+    except Exception as error:
+        raise ValueError(f"reading it raised {raised(error)}") from error
+
+
+def _typed(answer: ToolAnswer, text: str, kind: Any, decode: Callable[[Any], Any], *, wraps: bool) -> Any:
     if answer.structured is UNSET:
         return _from_text(text, kind, decode)
     structured: Any = answer.structured
