@@ -228,6 +228,7 @@ class CallFailed(MCPRelayError):
 
     kind: ClassVar[str] = "failed"
     partial: Any = None
+    _unclear: bool = False
 
     def __init__(
         self,
@@ -239,6 +240,7 @@ class CallFailed(MCPRelayError):
         correlation_id: str | None = None,
         exit_code: int | None = None,
         stderr: str = "",
+        may_have_run: bool | None = None,
     ) -> None:
         # A subclass that is also another kind of error has set that part up itself.
         Exception.__init__(self, told(message, most=SENTENCE))
@@ -248,8 +250,27 @@ class CallFailed(MCPRelayError):
         self.correlation_id = correlation_id
         self.exit_code = exit_code
         self.stderr = stderr
+        if may_have_run is not None:
+            self._unclear = may_have_run
         if stderr.strip():
             self.add_note(_last_words(stderr))
+
+    @property
+    def may_have_run(self) -> bool:
+        """Whether the call may have been carried out, so that it is repeated only if that does no harm.
+
+        Always where `evidence` is `MAYBE_SENT`, and never where it is `NOT_SENT`. Of what was `ANSWERED` where the
+        answer leaves it open, and the text says so: one that cannot be read or is too long, an internal error, an HTTP
+        status from 500 on but for 503, and any answer to a call that had been sent before. Else the server said no, in
+        words that are its own.
+        """
+        if self.evidence is Evidence.ANSWERED:
+            return self._unclear
+        return self.evidence is Evidence.MAYBE_SENT
+
+    @may_have_run.setter
+    def may_have_run(self, open_: bool) -> None:
+        self._unclear = open_
 
 
 class ConnectFailed(CallFailed):
@@ -301,6 +322,7 @@ class ResponseInvalid(CallFailed):
     """
 
     kind = "invalid"
+    _unclear = True
 
     def __init__(self, message: str, *, excerpt: str = "", raw: Raw = _NOTHING, **known: Any) -> None:
         super().__init__(message, **_answered(known))

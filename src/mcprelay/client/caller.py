@@ -179,7 +179,7 @@ class Caller:
                         failure.note_earlier(error, call)
                         failure.note_attempts(error, call, attempt)
                         raise
-                    call.rest(error.evidence, refused=error.evidence is Evidence.ANSWERED)
+                    call.rest(error.evidence, refused=error.evidence is Evidence.ANSWERED and not error.may_have_run)
                 attempt += 1
                 await asyncio.sleep(wait)
         except asyncio.CancelledError as error:

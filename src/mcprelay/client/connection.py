@@ -15,7 +15,7 @@ from mcprelay.client.party import weakly
 from mcprelay.errors import CallFailed, ConnectFailed, Evidence, LocalFault
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from mcprelay.client.call import Call
     from mcprelay.client.link import Link
@@ -34,6 +34,7 @@ class Connection:
     Attributes:
         current: The link, if there is one, dead or alive.
         held: Whether somebody was told that the client is open, and will close it.
+        retired: Why it is not opened any more, and what to do instead; empty as long as it serves.
         now: The time of the loop's clock.
     """
 
@@ -46,6 +47,7 @@ class Connection:
         self._waiting = 0
         self._coming = 0
         self.held = False
+        self.retired = ""
         self._entered = 0
         self._entered_in: asyncio.AbstractEventLoop | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -65,15 +67,21 @@ class Connection:
         """One more block needs it open. What was entered in a loop that ended without leaving does not count.
 
         Raises:
-            LocalFault: It is open, or needed, in another event loop, or in the process that this one was forked from.
+            LocalFault: It is open, or needed, in another event loop, or in the process that this one was forked from;
+                or it serves no more.
         """
-        self._check_process()
+        self._check_serves()
         loop = asyncio.get_running_loop()
         _check_loop(loop, self._loop)
         if self._entered_in is not loop:
             _check_loop(loop, self._entered_in)
             self._entered, self._entered_in = 0, loop
         self._entered += 1
+
+    @property
+    def awaited(self) -> bool:
+        """Whether somebody waits for a link."""
+        return self._waiting > 0
 
     @property
     def last(self) -> bool:
@@ -92,9 +100,10 @@ class Connection:
 
         Raises:
             CallFailed: There is no connection.
-            LocalFault: It is open in another event loop, or in the process that this one was forked from.
+            LocalFault: It is open in another event loop, or in the process that this one was forked from; or it serves
+                no more.
         """
-        self._check_process()
+        self._check_serves()
         loop = asyncio.get_running_loop()
         _check_loop(loop, self._loop)
         if self._loop is not loop:
@@ -129,6 +138,11 @@ class Connection:
             raise
         return None
 
+    def _check_serves(self) -> None:
+        self._check_process()
+        if self.retired:
+            raise LocalFault(f"{_RETIRED}: {self.retired}")
+
     def _check_process(self) -> None:
         if self._loop is not None and self._process != os.getpid():
             raise LocalFault(_ANOTHER_PROCESS)
@@ -144,12 +158,12 @@ class Connection:
         if link is not None:
             return link
         self._check_process()
+        if self.retired:
+            raise _lasting(call, f"{_RETIRED}: {self.retired}")
         if self._loop is None:
-            raise failure.unconnected(
-                call, "the client is not open: use `async with client`, or await client.connect()"
-            )
+            raise _lasting(call, "the client is not open: use `async with client`, or await client.connect()")
         if self._loop is not asyncio.get_running_loop():
-            raise LocalFault(_ANOTHER_LOOP)
+            raise LocalFault(_ENDED_LOOP if self._loop.is_closed() else _ANOTHER_LOOP)
         return await self._opened(call)
 
     async def _opened(self, call: Call | None) -> Link:
@@ -179,6 +193,7 @@ class Connection:
                 raise
             process = {"exit_code": error.exit_code, "stderr": error.stderr}
             why = failure.unconnected(call, f"there is no connection ({error})", **process)
+            why.lasting = isinstance(error, ConnectFailed) and error.lasting
             raise why from error.__cause__ or error
         finally:
             self._waiting -= 1
@@ -199,7 +214,7 @@ class Connection:
         old = self.current
         if old is not None:
             if not self.target.reopens:
-                raise failure.unconnected(None, "the channel ended, and a channel serves for one connection")
+                raise _lasting(None, "the channel ended, and a channel serves for one connection")
             await old.aclose()
         try:
             link = await self.target.open(self._party, self._known)
@@ -222,14 +237,36 @@ class Connection:
         Raises:
             LocalFault: It is open in another event loop.
         """
+        ending = self._let_go()
+        if ending is not None:
+            await asyncio.shield(ending)  # which goes on when whoever closes is cancelled
+
+    def retire(self, why: str, *, first: Callable[[], Awaitable[None]]) -> asyncio.Future[None] | None:
+        """Close it for good. What begins from this moment on is refused, without anything sent, and told why.
+
+        Args:
+            why: What became of it, and what to do instead.
+            first: What is done before the link ends.
+
+        Returns:
+            The end of it, or None where there is nothing to wait for.
+
+        Raises:
+            LocalFault: It is open in another event loop.
+        """
+        self.retired = why
+        return self._let_go(first)
+
+    def _let_go(self, first: Callable[[], Awaitable[None]] | None = None) -> asyncio.Future[None] | None:
+        """Have no link from this moment on, and end the one that there was."""
         if self._loop is not None and self._process != os.getpid():
-            return
+            return None
         opening, self._opening = self._opening, None
         link, self.current = self.current, None
         loop, self._loop = self._loop, None
         if loop is not None and loop is not asyncio.get_running_loop():
             if loop.is_closed():
-                return
+                return None
             self._opening, self.current, self._loop = opening, link, loop
             raise LocalFault(_ANOTHER_LOOP)
         if opening is not None and not opening.done():
@@ -238,11 +275,15 @@ class Connection:
         self.held = False
         if self._forsaken is not None:
             self._forsaken.detach()
-        ending = asyncio.ensure_future(self._end(link, self._leaving.copy()))
+        ending = asyncio.ensure_future(self._end(link, self._leaving.copy(), first))
         self._leaves(ending)
-        await asyncio.shield(ending)  # which goes on when whoever closes is cancelled
+        return ending
 
-    async def _end(self, link: Link | None, leaving: set[asyncio.Future[Any]]) -> None:
+    async def _end(
+        self, link: Link | None, leaving: set[asyncio.Future[Any]], first: Callable[[], Awaitable[None]] | None
+    ) -> None:
+        if first is not None:
+            await first()
         if leaving:
             await asyncio.wait(leaving)
         late, self.current = self.current, None  # made while it was being cancelled
@@ -256,10 +297,24 @@ _ANOTHER_LOOP = (
     "or close it there first"
 )
 
+_ENDED_LOOP = (
+    "the event loop that this client was open in has ended, and its connection with it: await client.connect(), or "
+    "`async with client`, opens it in this one"
+)
+
+_RETIRED = "the client is not open any more"
+
 _ANOTHER_PROCESS = (
     "this process was forked from the one that this client is open in, and a connection cannot be shared by processes: "
     "make a client in each process, after the fork"
 )
+
+
+def _lasting(call: Call | None, reason: str) -> ConnectFailed:
+    """There is no connection, and trying again brings none."""
+    failed = failure.unconnected(call, reason)
+    failed.lasting = True
+    return failed
 
 
 def _check_loop(loop: asyncio.AbstractEventLoop, belongs: asyncio.AbstractEventLoop | None) -> None:

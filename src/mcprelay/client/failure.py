@@ -48,6 +48,7 @@ _ADVICE = {
     Evidence.MAYBE_SENT: "the request may have been carried out, so repeat it only if that does no harm",
     Evidence.ANSWERED: "the server had seen the request",
 }
+_BEFORE = f"it had been sent before, and {_ADVICE[Evidence.MAYBE_SENT]}"
 _REFUSED = "the server had refused the call before and carried nothing of it out, so it is safe to try again"
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -55,6 +56,7 @@ _BUSY = frozenset({429, 503})
 _UNREAD = "the server has answered, so it was most likely carried out: repeat it only if that does no harm"
 _ANSWERED = "this is the server's answer, so repeat the call only if what it says allows that"
 _LOOK = "the server's log may say why"
+_INTERNAL = f"{_LOOK}; {_ADVICE[Evidence.MAYBE_SENT]}"
 ADVICE_FOR = {
     403: "the server does not allow this to this client: give it other credentials (auth=..., headers=...)",
     404: "is there an MCP endpoint at this address?",
@@ -74,7 +76,7 @@ _ADVICE_FOR_CODE = {
     jsonrpc.INVALID_REQUEST: "the server does not take the request in this form; repeating it as it is changes nothing",
     jsonrpc.METHOD_NOT_FOUND: "the server does not offer this; client.server says what it offers",
     jsonrpc.INVALID_PARAMS: "compare the name and the arguments with what the server lists",
-    jsonrpc.INTERNAL_ERROR: f"{_LOOK}; {_ADVICE[Evidence.MAYBE_SENT]}",
+    jsonrpc.INTERNAL_ERROR: _INTERNAL,
 }
 
 
@@ -115,12 +117,14 @@ def _strays(call: Call | None) -> str:
 
 
 def note_sent(error: CallFailed, *, before: bool) -> None:
-    """Say that an earlier round or attempt had sent the call, although the last one sent nothing."""
+    """Say that an earlier round or attempt had sent the call, although the last one sent nothing, or was refused."""
+    if before and error.evidence is Evidence.ANSWERED and not error.may_have_run:
+        error.may_have_run = True
+        error.args = (f"{error}; {_BEFORE}",)
     if before and error.evidence is Evidence.NOT_SENT:
         error.evidence = Evidence.MAYBE_SENT
         reason = str(error).removesuffix(f"; {_ADVICE[Evidence.NOT_SENT]}").removesuffix(".")
-        sent = f"nothing was sent this time, but it had been sent before, and {_ADVICE[Evidence.MAYBE_SENT]}"
-        error.args = (f"{reason}; {sent}",)
+        error.args = (f"{reason}; nothing was sent this time, but {_BEFORE}",)
 
 
 def note_refused(error: CallFailed) -> None:
@@ -232,8 +236,10 @@ def too_long(
     call: Call | None, limit: str, allowed: float, *, evidence: Evidence = Evidence.ANSWERED, part: str = "the answer"
 ) -> CallLimitExceeded:
     """The answer, or another message in its place, is over a limit."""
-    error = CallLimitExceeded(limit, allowed, what=f"{what(call)}: {part}", evidence=evidence, **known(call))
-    if call is not None and call.method not in GREETINGS:
+    asks = call is not None and call.method not in GREETINGS
+    what_is = f"{what(call)}: {part}"
+    error = CallLimitExceeded(limit, allowed, what=what_is, evidence=evidence, may_have_run=asks, **known(call))
+    if asks:
         error.args = (f"{error} Before the call is made again: {_ADVICE[Evidence.MAYBE_SENT]}.",)
     return error
 
@@ -273,14 +279,16 @@ def remote(
         data = None if error.data is UNSET else msgspec.json.decode(error.data)
     except msgspec.DecodeError:  # a number that is too large, or no UTF-8: the error counts all the same
         data = None
-    advice = ""
+    advice, unclear = "", False
     if call.unanswered is not None:
         advice = f"; {unanswered(call.unanswered)}"
     elif call.method not in GREETINGS:
         busy = status in _BUSY
         meant = _wanting(data) or _ADVICE_FOR_CODE.get(error.code, _ANSWERED)
+        unclear = not busy and meant is _INTERNAL
         advice = _advised(status, headers or {}) if busy else f"; {meant}"
     http: dict[str, Any] = {} if status < 300 else {"status": status, "headers": headers}
+    http["may_have_run"] = unclear
     failed = RemoteError(error.code, error.message, data, what=what(call), advice=advice, **http, **known(call))
     if call.unanswered is not None:
         failed.__cause__ = call.unanswered[1]
@@ -330,11 +338,12 @@ def http(call: Call | None, status: int, headers: Mapping[str, str], body: bytes
     advice = "" if call is None or status == 401 or challenges else _advised(status, headers)
     for same in filter(None, (said, advice)):  # what came of a greeting may say and advise the same
         hint = hint.replace(same, "")
-    if status >= 500 and status not in _BUSY:
-        sent = _advice(call, Evidence.MAYBE_SENT)
+    sent = _advice(call, Evidence.MAYBE_SENT) if status >= 500 and status not in _BUSY else ""
+    if sent:
         advice = f"{sent}{advice}" if advice.endswith("?") else f"{advice}{sent}"
     sentence = f"{what(call)}: HTTP {status}{said}{hint}{advice}"
     facts: dict[str, Any] = {"status": status, "body": excerpt, "headers": headers, **known(call)}
+    facts["may_have_run"] = bool(sent)
     if status == 401 or challenges:
         sentence += "; give the client a token (auth=...)" if status == 401 else "; the token is not enough for this"
         return AuthorizationRequired(sentence, challenge=challenges[0] if challenges else None, **facts)

@@ -12,14 +12,17 @@ from mcprelay.wire.spelling import Spelled
 
 _DOUBLINGS = 1000
 """How often a wait is doubled: more often than any wait needs, and a float holds no more."""
+_PASSING = frozenset({502, 504})
+"""Statuses of what is in front of a server that was lost on the way, or is slow: the work may be done."""
 
 
 class Retry(Struct, metaclass=Spelled, frozen=True, kw_only=True):
     """A caller's permission to repeat calls, for one call or for all of a client.
 
-    What was not sent is repeated. What may have been carried out is repeated only if the caller says that this does no
-    harm: by an `idempotency_key` on the call, or by `idempotent=True` here. A server's own hint never counts. The
-    call's deadline covers all attempts and the waits between them.
+    What was not sent is repeated, unless that brings nothing, as where the client is not open. What may have been
+    carried out, and failed for a reason that may pass (the connection was lost, the statuses 502 and 504), is repeated
+    only if the caller says that this does no harm: by an `idempotency_key` on the call, or by `idempotent=True` here.
+    A server's own hint never counts. The call's deadline covers all attempts and the waits between them.
 
     Raises:
         ConfigurationError: One of them is of a wrong type, or out of its bounds.
@@ -29,7 +32,9 @@ class Retry(Struct, metaclass=Spelled, frozen=True, kw_only=True):
         backoff: Seconds to wait before the second attempt; doubled each time.
         most: The longest wait in seconds.
         jitter: What part of each wait is random, 0 to 1.
-        statuses: HTTP statuses that say that the request was not carried out. `Retry-After` is obeyed.
+        statuses: HTTP statuses after which a call is sent again without a key too: each is your word that a server that
+            gives it has carried nothing out, as 429 and 503 mean it. After another one, such as 502 or 504, a call
+            that did run may run twice. `Retry-After` is obeyed.
         idempotent: Whether every call under this permission may be carried out twice.
     """
 
@@ -50,11 +55,11 @@ class Retry(Struct, metaclass=Spelled, frozen=True, kw_only=True):
 
     def allows(self, error: CallFailed, *, idempotent: bool) -> bool:
         """Whether the call may be sent again after this failure."""
-        if isinstance(error, (HttpError, RemoteError)) and error.status is not None:
-            return error.status in self.statuses
-        if error.evidence is Evidence.NOT_SENT:
-            return isinstance(error, (ConnectFailed, ConnectionLost))
         harmless = idempotent or self.idempotent
+        if isinstance(error, (HttpError, RemoteError)) and error.status is not None:
+            return error.status in self.statuses or (harmless and error.status in _PASSING)
+        if error.evidence is Evidence.NOT_SENT:
+            return isinstance(error, ConnectionLost) or (isinstance(error, ConnectFailed) and not error.lasting)
         return harmless and error.evidence is Evidence.MAYBE_SENT and isinstance(error, ConnectionLost)
 
     def wait(self, attempt: int, error: CallFailed, *, roll: Callable[[], float] | None = None) -> float:
