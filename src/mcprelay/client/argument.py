@@ -108,11 +108,10 @@ def encode_meta(
             raise ConfigurationError(f"idempotency_key is 1 to 255 visible ASCII characters, and not {wrong}")
         members[IDEMPOTENCY_KEY] = idempotency_key
     if correlation_id is not None:
-        if not isinstance(correlation_id, str):
-            wrong: Any = told_value(correlation_id)
-            raise ConfigurationError(
-                f"correlation_id is a string of 1 to 128 visible ASCII characters, and not {wrong}"
-            )
+        id: object = correlation_id
+        if not isinstance(id, str):
+            right = "a string of 1 to 128 visible ASCII characters"
+            raise ConfigurationError(f"correlation_id is {right}, and not {told_value(correlation_id)}")
         if not _CORRELATION.fullmatch(correlation_id):
             fresh = os.urandom(8).hex()
             logger.warning(

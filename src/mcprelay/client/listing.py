@@ -217,7 +217,7 @@ class Walk(Generic[T]):
             raise self._unawaited("indexed")
 
         def __bool__(self) -> bool:
-            raise self._unawaited("asked whether anything is in it")
+            raise self._unawaited("asked whether it holds anything")
 
         def __del__(self) -> None:
             if self._idle:
@@ -229,8 +229,8 @@ class Walk(Generic[T]):
         self._idle = False  # it is told once
         name = self._kind.asked_by
         return LocalFault(
-            f"a list is not there yet when it is {how}: `items = await client.{name}()` reads all of it, and `async for "
-            f"item in client.{name}()` item by item"
+            f"a list that was not awaited cannot be {how}: `items = await client.{name}()` reads all of it, and `async "
+            f"for item in client.{name}()` item by item"
         )
 
     async def _each(self) -> AsyncIterator[T]:

@@ -68,7 +68,7 @@ def _made(kind: Any) -> Callable[[Any], Any]:
     try:
         decode: Callable[[Any], Any] = msgspec.json.Decoder(kind, dec_hook=_foreign).decode
         never, unknown = readable.impossible(kind), readable.unknown(kind)
-    except Exception as error:  # whatever the names in its annotations come to
+    except Exception as error:  # noqa: BLE001 - whatever the names in its annotations come to
         return _by_pydantic(kind, str(error))
     if never is not None:
         raise ConfigurationError(f"{_WANTED}; values of the type {named(kind)} cannot be read: {never}")

@@ -82,8 +82,8 @@ class Tooling:
             try:
                 structured = output.plain(raw)
             except msgspec.DecodeError as error:
-                reason = f"the structured content is no JSON: {error}"
-                raise failure.invalid(call, reason, bytes(raw), raw=answer.raw) from error
+                unread = f"the structured content is no JSON: {error}"
+                raise failure.invalid(call, unread, bytes(raw), raw=answer.raw) from error
         meta = answer.meta or {}
         if meta and (link := self._caller.connection.current) is not None and link.face.info is None:
             introduce_by(link, meta)
