@@ -4,6 +4,7 @@ import copy
 import pickle
 
 import pytest
+from msgspec import Raw
 
 from mcprelay.errors import (
     AuthorizationRequired,
@@ -56,7 +57,7 @@ def every_error():
     yield LimitExceeded("body_bytes", 5, actual=6)
     yield ConnectionLost("gone", **known)
     yield CallLimitExceeded("list_bytes", 5, **known)
-    yield ResponseInvalid("nonsense", excerpt="<html>", **known)
+    yield ResponseInvalid("nonsense", excerpt="<html>", raw=Raw(b"<html></html>"), **known)
     yield RemoteError(-32603, "no", {"x": [1]}, **known)
     yield AuthorizationRequired("who?", status=401, body="b", headers={"a": "b"}, **known)
     yield DefinitionChanged("changed", server="s", tool="t", pinned="1", actual="2")

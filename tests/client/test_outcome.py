@@ -1,9 +1,13 @@
 """How a call ends: value, refusal, failure; typed values; what came is kept."""
 
 import asyncio
+import collections.abc
+import copy
 import dataclasses
 import enum
-from typing import Any
+import pickle
+import re
+from typing import Annotated, Any
 
 import msgspec
 import pydantic
@@ -222,6 +226,143 @@ async def test_a_value_of_another_type_is_an_invalid_answer_and_not_a_wrong_valu
         await answered(tool_result(sent), output=kind)
 
 
+@dataclasses.dataclass
+class Loose:
+    more: object
+    many: dict[str, object]
+    perhaps: object | None = None
+
+
+@pytest.mark.parametrize(
+    ("sent", "kind", "value"),
+    [
+        ({"a": [1, None]}, object, {"a": [1, None]}),
+        ([1, "a"], object, [1, "a"]),
+        ({"a": [1]}, dict[str, object], {"a": [1]}),
+        ([1, {"a": 2}], list[object], [1, {"a": 2}]),
+        ([1, "a"], tuple[int, object], (1, "a")),
+        ({"a": 1}, object | None, {"a": 1}),
+        ({"a": 1}, Annotated[object, "any"], {"a": 1}),
+        ({"more": 1, "many": {"a": []}}, Loose, Loose(1, {"a": []})),
+        ([{"more": "x", "many": {}, "perhaps": [0]}], list[Loose], [Loose("x", {}, [0])]),
+    ],
+)
+async def test_object_is_any_json_wherever_it_stands(sent, kind, value):
+    assert (await answered(tool_result(sent), output=kind)).value == value
+
+
+class Stranger:
+    pass
+
+
+class Changing(msgspec.Struct):
+    x: int
+
+
+class Fixed(msgspec.Struct, frozen=True):
+    x: int
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        (Stranger, "nothing here reads JSON into Stranger"),
+        (list[Stranger | None], "nothing here reads JSON into Stranger"),
+        (dict[Stranger, int], "nothing here reads JSON into Stranger"),
+        (collections.abc.Iterator[Stranger], "nothing here reads JSON into"),
+        (set[dict[str, int]], "a set cannot hold dict, because that can change"),
+        (frozenset[list[int]], "a set cannot hold list, because that can change"),
+        (set[Changing], "a set cannot hold Changing, because that can change"),
+        (set[Point], "a set cannot hold Point, because that can change"),
+        (list[set[tuple[int, list[int]]]], "a set cannot hold tuple, because that can change"),
+        (dict[tuple[int, int], int], "a member of an object has a string for its name, and tuple is none"),
+        (dict[str, dict[Point, int]], "a member of an object has a string for its name, and Point is none"),
+    ],
+)
+async def test_a_type_that_nothing_reads_is_refused_before_anything_is_sent(kind, said):
+    async with connected() as (client, channel):
+        with pytest.raises(ConfigurationError, match=re.escape(said)):
+            await client.call_tool("t", output=kind)
+        assert len(channel.sent) == 1  # the probe
+
+
+@pytest.mark.parametrize(
+    ("sent", "kind", "value"),
+    [
+        ([{"x": 1}], set[Fixed], {Fixed(1)}),
+        ([[1, 2]], set[tuple[int, ...]], {(1, 2)}),
+        ({"1": 2}, dict[int | None, int], {1: 2}),
+        ({"a": 2}, dict[str | float, int], {"a": 2}),
+        ({"1.5": 2}, dict[float, int], {1.5: 2}),  # by pydantic
+    ],
+)
+async def test_sets_and_mappings_of_what_can_be_in_them_are_read(sent, kind, value):
+    assert (await answered(tool_result(sent), output=kind)).value == value
+
+
+async def test_a_type_whose_annotations_say_nothing_is_refused_before_anything_is_sent():
+    odd = dataclasses.make_dataclass("Odd", [("x", "dataclasses.nothing.there")])
+    odd.__module__ = __name__
+    async with connected() as (client, channel):
+        with pytest.raises(ConfigurationError, match="values of the type Odd cannot be read"):
+            await client.call_tool("t", output=odd)
+        assert len(channel.sent) == 1
+
+
+@dataclasses.dataclass
+class Choosy:
+    x: int
+
+    def __post_init__(self):
+        raise KeyError("no such x")
+
+
+class ChoosyModel(pydantic.BaseModel):
+    x: int
+
+    @pydantic.field_validator("x")
+    @classmethod
+    def _known(cls, x: int) -> int:
+        raise LookupError(f"no such x: {x}")
+
+
+@pytest.mark.parametrize("kind", [Choosy, list[Choosy], ChoosyModel, list[ChoosyModel]])
+async def test_what_a_type_raises_of_an_answer_is_told_with_the_whole_answer(kind):
+    sent = {"x": 1} if isinstance(kind, type) and kind in (Choosy, ChoosyModel) else [{"x": 1}]
+    with pytest.raises(ResponseInvalid, match=r"reading it raised (Key|Lookup)Error\('no such x") as caught:
+        await answered(tool_result(sent), output=kind)
+    assert caught.value.evidence is Evidence.ANSWERED
+    assert msgspec.json.decode(caught.value.raw)["structuredContent"] == sent
+
+
+LONG = {"lines": ["x" * 50] * 100, "receipt": "R-1"}
+
+
+@pytest.mark.parametrize("carry", [lambda error: error, copy.copy, lambda error: pickle.loads(pickle.dumps(error))])  # noqa: S301
+async def test_an_answer_of_another_type_is_whole_in_the_error_and_not_in_its_text(carry):
+    result = tool_result(LONG) | {"_meta": {"trace": "t-1"}}
+    with pytest.raises(ResponseInvalid) as caught:
+        await answered(result, output=Point)
+    error = carry(caught.value)
+    assert msgspec.json.decode(error.raw) == result
+    assert len(str(error)) < 400
+    assert len(error.excerpt) == 1024
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        {"resultType": "complete", "content": "R-1", "more": "x" * 2000},
+        {"resultType": "complete", "_meta": {"receipt": "R-1"}, "more": "x" * 2000},
+        {"resultType": "unheard of", "more": "x" * 2000},
+    ],
+)
+async def test_a_result_that_is_none_is_whole_in_the_error(result):
+    with pytest.raises(ResponseInvalid) as caught:
+        await answered(result)
+    assert msgspec.json.decode(caught.value.raw) == result
+
+
 async def test_a_contract_gives_name_arguments_and_type():
     add = define("add", input=Point, output=int)
     async with connected() as (client, channel):
@@ -283,6 +424,28 @@ async def test_a_correlation_id_that_is_none_is_replaced():
         await calling
 
 
+@pytest.mark.parametrize("id", ["", "ü", "x" * 200])
+async def test_the_log_says_what_goes_out_in_place_of_a_correlation_id_that_is_none(id, caplog):
+    async with connected() as (client, channel):
+        calling = asyncio.ensure_future(client.call_tool("t", correlation_id=id))
+        request = await channel.expect("tools/call")
+        sent = request["params"]["_meta"]["mcprelay.dev/correlationId"]
+        channel.reply(request, tool_result())
+        await calling
+    (message,) = [record.getMessage() for record in caplog.records if "correlation_id" in record.getMessage()]
+    assert message.startswith(f"correlation_id={id[:90]!r}"[:-1])
+    assert message.endswith(f"1 to 128 visible ASCII characters, so the call goes out with {sent} in its place")
+    assert len(message) < 250
+
+
+@pytest.mark.parametrize("id", [5, 0, False, b"c-1", ["c-1"]])
+async def test_a_correlation_id_that_is_no_string_is_refused_before_anything_is_sent(id):
+    async with connected() as (client, channel):
+        with pytest.raises(ConfigurationError, match="correlation_id is a string of 1 to 128 visible ASCII characters"):
+            await client.call_tool("t", correlation_id=id)
+        assert len(channel.sent) == 1
+
+
 @pytest.mark.parametrize(
     "name", ["progressToken", "io.modelcontextprotocol/protocolVersion", "mcprelay.dev/idempotencyKey"]
 )
@@ -314,8 +477,9 @@ async def checked(schema, value, **options):
 async def test_structured_content_is_checked_against_a_schema_that_is_known():
     schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
     assert await checked(schema, {"n": 1}) == {"n": 1}
-    with pytest.raises(ResponseInvalid, match="output schema"):
-        await checked(schema, {"n": "one"})
+    with pytest.raises(ResponseInvalid, match="output schema") as caught:
+        await checked(schema, {"n": "one", "long": "x" * 2000})
+    assert msgspec.json.decode(caught.value.raw)["structuredContent"]["long"] == "x" * 2000
     assert await checked(schema, {"n": "one"}, check_output=False) == {"n": "one"}
 
 

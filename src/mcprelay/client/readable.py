@@ -21,9 +21,9 @@ _CHANGES = (
     inspect.ListType, inspect.DictType, inspect.SetType, inspect.ByteArrayType, inspect.TypedDictType,
 )  # fmt: skip
 """What cannot be in a set, because it can change."""
-_FIELDS = (inspect.StructType, inspect.DataclassType)
 _GROUPS = (
-    *_CHANGES, *_FIELDS, inspect.FrozenSetType, inspect.TupleType, inspect.VarTupleType, inspect.NamedTupleType,
+    *_CHANGES, inspect.StructType, inspect.DataclassType, inspect.FrozenSetType, inspect.TupleType,
+    inspect.VarTupleType, inspect.NamedTupleType,
 )  # fmt: skip
 """What is no scalar, and so never the name of a member."""
 
@@ -88,7 +88,9 @@ def _changes(node: inspect.Type) -> bool:
         return _changes(node.item_type)
     if isinstance(node, inspect.UnionType):
         return all(map(_changes, node.types))
-    return isinstance(node, _CHANGES) or (isinstance(node, _FIELDS) and node.cls.__hash__ is None)
+    if isinstance(node, inspect.StructType):
+        return node.cls.__struct_config__.eq and not node.cls.__struct_config__.frozen
+    return isinstance(node, _CHANGES) or (isinstance(node, inspect.DataclassType) and node.cls.__hash__ is None)
 
 
 def _name(node: inspect.Type) -> str:
