@@ -1,11 +1,13 @@
 """Lists: pages, cursors, bounds, changes, bad items, the cache (utilities/pagination and caching; cases T50)."""
 
 import asyncio
+import gc
+import warnings
 
 import msgspec
 import pytest
 
-from mcprelay import CallLimitExceeded, ConnectionLost, Evidence, RemoteError, ResponseInvalid
+from mcprelay import CallLimitExceeded, ConnectionLost, Evidence, LocalFault, RemoteError, ResponseInvalid
 from mcprelay.client.cache import Cache
 from mcprelay.testing import FakeClock
 from mcprelay.wire.mirror import params_of
@@ -550,3 +552,46 @@ def test_a_newer_result_takes_the_place_of_an_older_one_also_where_it_is_not_kep
         cache.put("s", "resources/read", "a", msgspec.Raw(b"1"), ttl_ms=1000, scope=scope, authorization="alice")
         cache.put("s", "resources/read", "a", msgspec.Raw(b"2"), ttl_ms=0, scope=scope, authorization="alice")
         assert cache.get("s", "resources/read", "a", authorization="alice") is None
+
+
+# --- a list that is not awaited
+
+
+@pytest.mark.parametrize("name", ["list_tools", "list_resources", "list_resource_templates", "list_prompts"])
+@pytest.mark.parametrize(
+    ("use", "said"),
+    [
+        (list, "iterated"),
+        (lambda walk: "a" in walk, "iterated"),
+        (len, "counted"),
+        (lambda walk: walk[0], "indexed"),
+        (bool, "asked whether it holds anything"),
+    ],
+)
+async def test_a_list_that_was_not_awaited_says_what_to_do_where_it_is_used(name, use, said):
+    async with connected() as (client, channel):
+        with pytest.raises(LocalFault) as caught:
+            use(getattr(client, name)())
+        assert str(caught.value) == (
+            f"a list that was not awaited cannot be {said}: `items = await client.{name}()` reads all of it, and "
+            f"`async for item in client.{name}()` item by item"
+        )
+        assert len(channel.sent) == 1  # the probe
+
+
+async def test_a_list_that_is_forgotten_warns_as_a_coroutine_does():
+    async with connected() as (client, channel):
+        with pytest.warns(RuntimeWarning) as warned:
+            client.list_tools()
+        (warning,) = warned
+        assert str(warning.message).startswith("client.list_tools() was never awaited, so the server was not asked")
+        assert warning.filename == __file__
+        with warnings.catch_warnings(record=True) as more:
+            warnings.simplefilter("always")
+            iterator = aiter(client.list_tools())
+            listing = asyncio.ensure_future(client.list_tools())
+            channel.reply(await channel.expect("tools/list"), page("a"))
+            await listing
+            del iterator, listing
+            gc.collect()
+        assert more == []

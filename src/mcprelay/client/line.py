@@ -25,6 +25,7 @@ from mcprelay.errors import ANSWERED, MAYBE_SENT, NOT_SENT, CallFailed, Evidence
 from mcprelay.revisions import Era
 from mcprelay.stdio.line import Unended
 from mcprelay.wire import jsonrpc
+from mcprelay.wire.jsonrpc import Envelope
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
@@ -352,7 +353,7 @@ class Line(Link):
             return
         peer = self.peer
         message = jsonrpc.parse(data, depth=peer.depth, values=peer.values)
-        if type(message) is not jsonrpc.Envelope:
+        if type(message) is not Envelope:
             self._take_apart(message, data)
         elif (pending := peer.replied(message)) is None:
             self._take(peer.take(message), data)

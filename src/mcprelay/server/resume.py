@@ -34,7 +34,7 @@ from mcprelay.types import InputRequest, InputRequiredResult
 from mcprelay.wire import jsonrpc
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Awaitable, Mapping
 
     from mcprelay.server.call import Call
 
@@ -179,7 +179,7 @@ class Interview:
             why = f"The client's answer to {request.method} does not fit: {error}"
             raise ProtocolError(code, why) from None
 
-    def _trace(self) -> dict[str, str]:
+    def _trace(self) -> Mapping[str, str]:
         """Where a question to the client stands in a trace: in the present span, else where the call itself stands."""
         from mcprelay.span import onward
 
