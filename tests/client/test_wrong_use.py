@@ -1,12 +1,22 @@
 """What is wrong with a target, a listening or an answer is told in the caller's words, and nothing waits for ever."""
 
 import asyncio
+import re
 import sys
 from pathlib import Path
 
 import pytest
 
-from mcprelay import Client, ConfigurationError, ConnectFailed, LocalFault, PromptsChanged, ToolsChanged
+from mcprelay import (
+    Client,
+    ConfigurationError,
+    ConnectFailed,
+    LocalFault,
+    PromptsChanged,
+    RemoteError,
+    Server,
+    ToolsChanged,
+)
 from mcprelay.client.catalogue import needs_input
 from mcprelay.client.question import InputRequired
 from mcprelay.types import InputRequest
@@ -174,3 +184,73 @@ def test_a_question_shows_what_is_asked_and_its_exception_who_may_answer(questio
     assert str(error).startswith("the server asks, and no handler answers: ")
     assert str(error).endswith(f"; give the client {options}, or go on with error.question.answer({{{keys}}})")
     assert str(error).isprintable()
+
+
+@pytest.mark.parametrize(
+    ("ask", "said"),
+    [
+        (lambda client: client.request(5, {}), "method is the name of a method, such as 'tools/list', and not 5 (int)"),
+        (lambda client: client.request(None), "such as 'tools/list', and not None (NoneType)"),
+        (lambda client: client.request("", {}), "such as 'tools/list', and not '' (str)"),
+        (
+            lambda client: client.request("tools/list", [1]),
+            "params is a mapping from names to values, and not [1] (list)",
+        ),
+        (
+            lambda client: client.request("tools/list", []),
+            "params is a mapping from names to values, and not [] (list)",
+        ),
+        (
+            lambda client: client.request("tools/list", "x"),
+            "params is a mapping from names to values, and not 'x' (str)",
+        ),
+        (lambda client: client.request("tools/list", 0), "params is a mapping from names to values, and not 0 (int)"),
+        (
+            lambda client: client.request("x", {"_meta": 5}),
+            "params: _meta is a mapping from names to values, and not 5",
+        ),
+        (lambda client: client.request("x", meta=[1]), "meta is a mapping from names to values, and not [1] (list)"),
+        (lambda client: client.request("x", name=5), "name is a string, and not 5 (int)"),
+        (lambda client: client.notify(5), "method is the name of a method, such as 'tools/list', and not 5 (int)"),
+        (lambda client: client.notify("x", [1]), "params must be a mapping, not [1] (list)"),
+        (lambda client: client.read_resource(5), "uri is a resource's URI, which is a string, and not 5 (int)"),
+        (lambda client: client.get_prompt(None), "name is the name of a prompt, which is a string, and not None"),
+        (lambda client: client.get_prompt("p", [1]), "arguments is a mapping from names to values, and not [1] (list)"),
+        (lambda client: client.get_prompt("p", ""), "arguments is a mapping from names to values, and not '' (str)"),
+        (
+            lambda client: client.complete("p", "a", context=[1]),
+            "context is a mapping from names to values, and not [1]",
+        ),
+        (lambda client: client.call_tool(serves), "a function that serves one: `await client.tool(serves)(…)`"),
+    ],
+)
+async def test_what_is_no_method_no_params_and_no_name_is_refused_before_anything_is_sent(ask, said):
+    async with connected() as (client, channel):
+        with pytest.raises(ConfigurationError, match=re.escape(said)):
+            await ask(client)
+        assert len(channel.sent) == 1  # the probe
+
+
+@Server("books").tool
+def serves(title: str) -> int:
+    """Count a book's pages."""
+    return 1
+
+
+async def test_a_function_that_serves_no_tool_is_not_said_to_be_called_as_one():
+    async with connected() as (client, _):
+        with pytest.raises(ConfigurationError) as caught:
+            await client.call_tool(len)
+        assert "client.tool" not in str(caught.value)
+
+
+@pytest.mark.off_schema
+async def test_params_that_the_server_will_refuse_are_sent_all_the_same():
+    async with connected() as (client, channel):
+        asking = asyncio.ensure_future(client.request("resources/read", {"uri": [1], "_meta": {"a": 1}}, meta={"b": 2}))
+        request = await channel.expect("resources/read")
+        assert request["params"]["uri"] == [1]
+        assert {"a": 1, "b": 2}.items() <= request["params"]["_meta"].items()
+        channel.refuse(request, -32602)
+        with pytest.raises(RemoteError):
+            await asking
