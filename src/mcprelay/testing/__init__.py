@@ -14,15 +14,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from mcprelay.testing.answer import Answer, Cut, result
     from mcprelay.testing.channel import ScriptedChannel
     from mcprelay.testing.clock import FakeClock
+    from mcprelay.testing.fault import ScriptFault
     from mcprelay.testing.kit.bus import check_bus
     from mcprelay.testing.kit.channel import check_channel
     from mcprelay.testing.kit.log import check_log
     from mcprelay.testing.kit.sender import check_sender
     from mcprelay.testing.kit.store import check_store
     from mcprelay.testing.memory import memory_channels
-    from mcprelay.testing.sender import Answer, Cut, ScriptedSender, ScriptFault, result
+    from mcprelay.testing.sender import ScriptedSender
 
 __all__ = [
     "Answer",
@@ -41,10 +43,10 @@ __all__ = [
 ]
 
 _HOME = {
-    "Answer": "sender",
-    "Cut": "sender",
+    "Answer": "answer",
+    "Cut": "answer",
     "FakeClock": "clock",
-    "ScriptFault": "sender",
+    "ScriptFault": "fault",
     "ScriptedChannel": "channel",
     "ScriptedSender": "sender",
     "check_bus": "kit.bus",
@@ -53,7 +55,7 @@ _HOME = {
     "check_sender": "kit.sender",
     "check_store": "kit.store",
     "memory_channels": "memory",
-    "result": "sender",
+    "result": "answer",
 }
 
 

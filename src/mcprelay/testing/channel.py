@@ -8,7 +8,9 @@ from typing import Any
 
 import msgspec
 
+from mcprelay.client.misuse import told_value
 from mcprelay.errors import NotSent
+from mcprelay.testing.fault import ScriptFault
 
 PATIENCE = 5.0
 """Seconds that `expect` waits unless told otherwise."""
@@ -85,18 +87,33 @@ class ScriptedChannel:
         return message
 
     def say(self, data: bytes) -> None:
-        """Send bytes to the user of the channel, whatever they are."""
+        """Send bytes to the user of the channel, whatever they are.
+
+        Raises:
+            ScriptFault: They are none.
+        """
+        if not isinstance(data, bytes) or not data:
+            hint = ": end() ends the channel" if data == b"" else ": encode it" if isinstance(data, str) else ""
+            raise ScriptFault(f"say: a message is bytes, at least one, and not {told_value(data)}{hint}")
         self._said.append(data)
         self._changed()
 
     def reply(self, request: dict[str, Any], result: Any) -> None:
-        """Answer a request with a result."""
-        self._tell({"id": request["id"], "result": result})
+        """Answer a request with a result.
+
+        Raises:
+            ScriptFault: It is none that is answered, or JSON cannot carry the result.
+        """
+        self._tell({"id": _id(request), "result": result})
 
     def refuse(self, request: dict[str, Any], code: int, message: str = "no", data: Any = None) -> None:
-        """Answer a request with an error."""
+        """Answer a request with an error.
+
+        Raises:
+            ScriptFault: It is none that is answered, or JSON cannot carry the error.
+        """
         error = {"code": code, "message": message} | ({} if data is None else {"data": data})
-        self._tell({"id": request["id"], "error": error})
+        self._tell({"id": _id(request), "error": error})
 
     def call(self, id: int | str, method: str, params: dict[str, Any] | None = None) -> None:
         """Send a request of the other side's own."""
@@ -112,7 +129,15 @@ class ScriptedChannel:
         self._changed()
 
     def fail_sends(self, error: Exception) -> None:
-        """Let every later `send` raise."""
+        """Let every later `send` raise.
+
+        Raises:
+            ScriptFault: It is no exception.
+        """
+        if not isinstance(error, Exception):
+            raise ScriptFault(
+                f"fail_sends: an exception such as NotSent('full') is raised, and not {told_value(error)}"
+            )
         self._failure = error
 
     def hold_sends(self) -> None:
@@ -124,7 +149,11 @@ class ScriptedChannel:
         self._free.set()
 
     def _tell(self, message: dict[str, Any]) -> None:
-        self.say(msgspec.json.encode({"jsonrpc": "2.0", **message}))
+        try:
+            data = msgspec.json.encode({"jsonrpc": "2.0", **message})
+        except (TypeError, ValueError, OverflowError, RecursionError) as error:
+            raise ScriptFault(f"JSON cannot carry {told_value(message)}: {error}") from error
+        self.say(data)
 
     async def _change(self) -> None:
         waiter = asyncio.get_running_loop().create_future()
@@ -138,3 +167,11 @@ class ScriptedChannel:
         for waiter in self._waiters:
             if not waiter.done():
                 waiter.set_result(None)
+
+
+def _id(request: Any) -> Any:
+    """The id of a request, as `expect` gave it."""
+    if not isinstance(request, dict) or "id" not in request:
+        what = "is a request that expect() gave, with an id"
+        raise ScriptFault(f"what is answered {what}, and not {told_value(request)}")
+    return request["id"]
