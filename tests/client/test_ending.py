@@ -231,6 +231,22 @@ async def test_a_deadline_says_that_answers_came_under_ids_that_were_not_asked_f
         assert ("not asked for" not in str(error)) if says is None else (says in str(error))
 
 
+@pytest.mark.parametrize("garbage", [b"Traceback: oops", b"[1]", b"7", b'{"id":1'])
+async def test_a_deadline_says_what_came_that_is_not_the_protocol(clock, garbage):
+    async with in_session() as (client, channel):
+        channel.say(b"a banner")
+        await clock.advance(0)
+        calling = asyncio.ensure_future(client.call_tool("charge", timeout=3))
+        await channel.expect("tools/call")
+        channel.say(garbage)
+        await clock.advance(3)
+        error = await failure_of(calling)
+        assert type(error) is DeadlineExceeded
+        assert f"(what came meanwhile is not the protocol: {garbage.decode()!r}. Does the server print to" in str(error)
+        assert "a banner" not in str(error)
+        assert "not the protocol" not in str(await failure_of_expired(client, clock))
+
+
 async def test_a_late_answer_is_no_hint(clock):
     async with in_session() as (client, channel):
         await failure_of_expired(client, clock)

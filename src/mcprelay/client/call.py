@@ -34,6 +34,7 @@ class Call(Struct, eq=False):
         idempotent: Whether the caller says that carrying it out twice does no harm.
         mended: Whether it was repeated already with the headers of a refreshed list.
         strays: How many answers came while it was waited for that nobody had asked for.
+        garbage: The beginning of what came last meanwhile that is not the protocol.
         on_progress: A `Hearing` of progress, or None.
         on_log: A `Hearing` of log messages, or None.
         log_level: From which level on log messages are asked for, or None.
@@ -71,6 +72,7 @@ class Call(Struct, eq=False):
     idempotent: bool = False
     mended: bool = False
     strays: int = 0
+    garbage: bytes = b""
     evidence: Evidence = Evidence.NOT_SENT
     begun: bool = False
     refused: bool = False
@@ -90,6 +92,7 @@ class Call(Struct, eq=False):
             first=first,
             mended=False,
             strays=0,
+            garbage=b"",
             unanswered=None,
             evidence=Evidence.NOT_SENT,
             begun=True,

@@ -104,7 +104,7 @@ def expired(call: Call | None, evidence: Evidence, *, crowd: float | None = None
     bound = None if call is None or (call.limit is not None and call.deadline == call.limit) else call.bound
     within = "before its deadline" if bound is None else f"within {bound[0]}={bound[1]:.6g} seconds"
     turn = "" if crowd is None else f" (it waited for its turn: connections={crowd:g} were open already)"
-    reason = f"{what(call)}: no answer came {within}{turn}{_strays(call)}{_advice(call, evidence)}"
+    reason = f"{what(call)}: no answer came {within}{turn}{_strays(call)}{_garbage(call)}{_advice(call, evidence)}"
     return DeadlineExceeded(reason, evidence=evidence, **known(call))
 
 
@@ -114,6 +114,14 @@ def _strays(call: Call | None) -> str:
         return ""
     came = "1 answer came under an id" if call.strays == 1 else f"{call.strays} answers came under ids"
     return f" ({came} not asked for: an answer repeats the id of its request, in value and in type)"
+
+
+def _garbage(call: Call | None) -> str:
+    """What came meanwhile that nobody can read, which `tell_of_server` tells of greetings."""
+    if call is None or not call.garbage or call.method in GREETINGS:
+        return ""
+    said = shown(text_of(call.garbage))
+    return f" (what came meanwhile is not the protocol: {said}. Does the server print to where its answers go?)"
 
 
 def note_sent(error: CallFailed, *, before: bool) -> None:

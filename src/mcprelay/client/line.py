@@ -396,11 +396,17 @@ class Line(Link):
             else:
                 self._fail(call, failure.remote(call, event.error))
         else:
-            if isinstance(event, Rejected) and not self.noise:
-                self.noise = data[:_NOISE]
+            if isinstance(event, Rejected) and not event.busy:
+                self._unread(data[:_NOISE])
             elif isinstance(event, Dropped) and not event.late:
                 self._strayed()
             self.heard(event)
+
+    def _unread(self, garbage: bytes) -> None:
+        """Nobody can read what came: whoever waits in vain is told, since it may have been an answer."""
+        self.noise = self.noise or garbage
+        for pending in islice(self.peer.pending.values(), _SUSPECTS):
+            pending.slot.garbage = garbage
 
     def _strayed(self) -> None:
         """An answer came that was never asked for: whoever waits in vain is told, since it may have been meant."""
