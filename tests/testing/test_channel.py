@@ -1,10 +1,11 @@
 import asyncio
+import re
 
 import pytest
 
 from mcprelay.errors import NotSent
 from mcprelay.ports import Channel
-from mcprelay.testing import ScriptedChannel
+from mcprelay.testing import ScriptedChannel, ScriptFault
 
 
 async def test_the_test_plays_the_peer():
@@ -90,3 +91,26 @@ async def test_several_wait_for_what_changes_at_once():
     await channel.send(b'{"id":1}')
     assert await receiving == b"{}"
     assert await expecting == {"id": 1}
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        (lambda channel: channel.say("{}"), "say: a message is bytes, at least one, and not '{}' (str): encode it"),
+        (lambda channel: channel.say(b""), "and not b'' (bytes): end() ends the channel"),
+        (lambda channel: channel.reply({"method": "notifications/initialized"}, {}), "what is answered is a request"),
+        (lambda channel: channel.reply(7, {}), "is a request that expect() gave, with an id, and not 7 (int)"),
+        (lambda channel: channel.refuse([], -32601), "what is answered is a request that expect() gave"),
+        (lambda channel: channel.reply({"id": 1}, object()), "JSON cannot carry"),
+        (lambda channel: channel.notify("x", {"a": object()}), "JSON cannot carry"),
+        (lambda channel: channel.fail_sends("full"), "NotSent('full') is raised, and not 'full' (str)"),
+        (lambda channel: channel.fail_sends(NotSent), "and not the type NotSent"),
+    ],
+)  # fmt: skip
+async def test_a_script_that_is_wrong_is_told_where_it_is_written(script, said):
+    channel = ScriptedChannel()
+    with pytest.raises(ScriptFault, match=re.escape(said)):
+        script(channel)
+    await channel.send(b"{}")  # and has changed nothing
+    channel.say(b"1")
+    assert await channel.receive() == b"1"

@@ -15,3 +15,11 @@ def test_time_stands_still_until_it_is_told_to_pass():
 def test_time_does_not_go_back(seconds):
     with pytest.raises(ValueError, match="does not go back"):
         FakeClock().advance(seconds)
+
+
+@pytest.mark.parametrize("number", ["5", None, True])
+def test_time_is_told_in_numbers(number):
+    with pytest.raises(TypeError, match="now is a number of seconds, and not"):
+        FakeClock(now=number)
+    with pytest.raises(TypeError, match="seconds is a number of seconds, and not"):
+        FakeClock().advance(number)

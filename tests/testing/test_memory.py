@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from mcprelay.errors import NotSent
+from mcprelay.errors import ConfigurationError, NotSent
 from mcprelay.testing import check_channel, memory_channels
 
 
@@ -49,3 +49,9 @@ async def test_senders_that_wait_are_told_when_the_channel_is_closed():
     assert [type(error) for error in await asyncio.gather(*senders, return_exceptions=True)] == [NotSent] * 3
     with pytest.raises(NotSent):
         await near.send(b"late")
+
+
+@pytest.mark.parametrize("size", ["100", None, -1])
+def test_what_may_wait_is_told_in_bytes(size):
+    with pytest.raises(ConfigurationError, match="buffered_bytes is a number that is not negative"):
+        memory_channels(buffered_bytes=size)

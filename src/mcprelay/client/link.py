@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from mcprelay.client.call import Call
     from mcprelay.client.party import Party
     from mcprelay.core.peer import Pending
-    from mcprelay.errors import CallFailed
+    from mcprelay.errors import CallFailed, MCPRelayError
     from mcprelay.revisions import Revision
 
 _TASK_BYTES = 4096
@@ -72,7 +72,7 @@ class Link:
         self.alive = True
         self.mute = False
         self.generation = 0
-        self.deaf: CallFailed | None = None
+        self.deaf: MCPRelayError | None = None
         self.loop = asyncio.get_running_loop()
         pending: dict[Any, Pending] = {}
         self.peer = Peer(
@@ -210,7 +210,7 @@ class Link:
         self.deaf = None
         self._wake()
 
-    def deafened(self, error: CallFailed) -> None:
+    def deafened(self, error: MCPRelayError) -> None:
         """What the server says outside of calls cannot be heard any more."""
         self.deaf = error
         self._wake()

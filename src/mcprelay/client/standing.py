@@ -17,7 +17,7 @@ from mcprelay.client.courier import Refusal
 from mcprelay.client.progress import logger
 from mcprelay.client.stream import FOR_THE_MOMENT, RETRY_MS
 from mcprelay.core.dialer import Kind, kind_of
-from mcprelay.errors import CallFailed, HttpError
+from mcprelay.errors import CallFailed, HttpError, MCPRelayError
 from mcprelay.wire import jsonrpc, sse
 
 if TYPE_CHECKING:
@@ -127,6 +127,11 @@ async def stand(web: Web, *, renewed: bool = False) -> None:
             never = await _attempt(web, ear)
         except CallFailed as error:
             ear.broke_off(error)
+        except (
+            MCPRelayError
+        ) as error:  # a mistake of this program's own, which no waiting mends: whoever listens hears it
+            web.deafened(error)
+            return
         else:
             if never is not None:
                 logger.debug("%s", never)
