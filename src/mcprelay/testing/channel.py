@@ -92,8 +92,9 @@ class ScriptedChannel:
         Raises:
             ScriptFault: They are none.
         """
-        if not isinstance(data, bytes) or not data:
-            hint = ": end() ends the channel" if data == b"" else ": encode it" if isinstance(data, str) else ""
+        given: object = data  # whatever the test says
+        if not isinstance(given, bytes) or not given:
+            hint = ": end() ends the channel" if given == b"" else ": encode it" if isinstance(given, str) else ""
             raise ScriptFault(f"say: a message is bytes, at least one, and not {told_value(data)}{hint}")
         self._said.append(data)
         self._changed()
