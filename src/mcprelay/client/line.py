@@ -7,7 +7,6 @@ and can be withdrawn for as long as it is there; that is what makes `NOT_SENT` e
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +18,7 @@ from mcprelay.client.deadline import is_cancelled
 from mcprelay.client.ending import Ending
 from mcprelay.client.link import Link
 from mcprelay.client.misuse import told_value
+from mcprelay.client.outbox import Answer, Outbox
 from mcprelay.client.progress import logger
 from mcprelay.core.peer import Dropped, Garbled, Lost, Refused, Rejected, Replied
 from mcprelay.errors import ANSWERED, MAYBE_SENT, NOT_SENT, CallFailed, Evidence, LimitExceeded, NotSent
@@ -52,12 +52,6 @@ def _no_room(_: bytes) -> int:
     return 0
 
 
-class _Answer(bytes):
-    """The answer to a question. While it waits in the outbox, the question is still in work."""
-
-    __slots__ = ()
-
-
 class Line(Link):
     """The link over a channel.
 
@@ -79,11 +73,8 @@ class Line(Link):
         self.noise = b""
         self.channel = channel
         self.remembered = remembered
-        self._outbox: deque[tuple[Pending | None, bytes]] = deque()
-        self._unsaid = 0  # bytes of what waits there and is neither a call nor an answer
-        self._idle: asyncio.Future[None] | None = None
-        hasty = all(hasattr(channel, power) for power in _HASTY)
-        self._hasty = hasty
+        self._hasty = hasty = all(hasattr(channel, power) for power in _HASTY)
+        self._outbox = Outbox(channel, self.peer, hasty=hasty, put=self._put_now, failed=self._untaken)
         self._offer: Callable[[bytes], int] = getattr(channel, "offer") if hasty else _no_room  # noqa: B009 - not of every channel
         self._reader: asyncio.Task[None] | None = None
         self._writer: asyncio.Task[None] | None = None
@@ -162,8 +153,8 @@ class Line(Link):
             call.evidence = NOT_SENT
             call.number = 0
         request = jsonrpc.request(pending.id, call.method, self.params_of(call, revision))
-        if self._outbox or not self._put_now(pending, request, self._offer):
-            self._put_off(pending, request)
+        if self._outbox.waiting or not self._put_now(pending, request, self._offer):
+            self._outbox.add(pending, request)
         return future
 
     def withdraw(self, call: Call) -> None:
@@ -185,11 +176,16 @@ class Line(Link):
     @property
     def swamped(self) -> bool:
         """See `Link`."""
-        return self._unsaid > self.settings.refusal_bytes
+        return self._outbox.unsaid > self.settings.refusal_bytes
+
+    @property
+    def owing(self) -> int:
+        """See `Link`."""
+        return super().owing + self._outbox.answers
 
     def _reply(self, message: bytes) -> None:
         if message and self.alive:
-            self._put(_Answer(message))
+            self._put(Answer(message))
 
     def expired(self, call: Call, pending: Pending, notice: bytes) -> None:
         """See `Link`."""
@@ -218,82 +214,25 @@ class Line(Link):
 
     def _put(self, data: bytes) -> None:
         """Hand over what is no call at once where the channel takes it, else put it into the outbox."""
-        if self._outbox or not self._put_now(None, data, self._offer):
-            self._put_off(None, data)
-
-    def _put_off(self, pending: Pending | None, data: bytes) -> None:
-        self._outbox.append((pending, data))
-        if pending is None:
-            self._waits(data, 1)
-        if self._idle is not None and not self._idle.done():
-            self._idle.set_result(None)
+        if self._outbox.waiting or not self._put_now(None, data, self._offer):
+            self._outbox.add(None, data)
 
     async def _write(self) -> None:
         try:
-            while True:
-                while self._outbox:
-                    await (self._send_with_room() if self._hasty else self._send_in_turn())
-                self._idle = self.loop.create_future()
-                await self._idle
+            await self._outbox.run()
         except GeneratorExit:  # the loop was closed before the client: nobody can wait any more
             raise
         except BaseException as error:  # noqa: BLE001 - a channel may be anybody's, and any failure breaks it
             self._ending = ending.broken("sending", error)
             await self._end()
 
-    async def _send_with_room(self) -> None:
-        """Send what has not been given up by the time that the channel takes it."""
-        channel: Any = self.channel
-        try:
-            await channel.room()
-        except NotSent as error:
-            while self._outbox:
-                self._unsent(self._outbox.popleft()[0], error)
-            return
-        while (waiting := self._next()) is not None:
-            self._put_now(*waiting, channel.send_nowait)
-            if channel.congested:
-                return
-
-    async def _send_in_turn(self) -> None:
-        waiting = self._next()
-        if waiting is None:
-            return
-        pending, data = waiting
-        if pending is not None:
-            pending.evidence = MAYBE_SENT
-        try:
-            await self.channel.send(data)
-        except NotSent as error:
-            self._unsent(pending, error)
-        except CallFailed as error:  # this message alone was refused: the channel goes on
-            if pending is not None and self.peer.pending.pop(pending.id, None) is not None:
-                pending.slot.evidence = error.evidence
-                self._fail(pending.slot, error)
-
-    def _next(self) -> tuple[Pending | None, bytes] | None:
-        """The next message that waits. A call that was given up while it waited is passed over, and never leaves."""
-        while self._outbox:
-            pending, data = self._outbox.popleft()
-            if pending is None:
-                self._waits(data, -1)
-            if pending is None or self.peer.pending.get(pending.id) is pending:
-                return pending, data
-        return None
-
-    def _waits(self, data: bytes, change: int) -> None:
-        """Count what is no call as it comes into the outbox, and as it leaves."""
-        if isinstance(data, _Answer):
-            self._owing += change
-        else:
-            self._unsaid += change * len(data)
-
     def _put_now(self, pending: Pending | None, data: bytes, send: Callable[[bytes], int]) -> bool:
         """Send at once where the channel has room. Whether this message is settled: it was taken, or never will be."""
         try:
             number = send(data)
         except NotSent as error:
-            self._unsent(pending, error)
+            if pending is not None:
+                self._untaken(pending, error)
             return True
         if not number:
             return False
@@ -302,10 +241,16 @@ class Line(Link):
             pending.slot.number = number
         return True
 
-    def _unsent(self, pending: Pending | None, error: Exception) -> None:
-        if pending is not None and self.peer.pending.pop(pending.id, None) is not None:
+    def _untaken(self, pending: Pending, error: NotSent | CallFailed) -> None:
+        """A request was not taken: the channel broke, or it refused this one alone and goes on."""
+        if self.peer.pending.pop(pending.id, None) is None:
+            return
+        call: Call = pending.slot
+        if isinstance(error, CallFailed):
+            call.evidence = error.evidence
+            self._fail(call, error)
+        else:
             pending.evidence = NOT_SENT
-            call: Call = pending.slot
             self._fail(call, failure.lost(call, NOT_SENT, str(error), **self.process()))
 
     def _evidence(self, pending: Pending) -> Evidence:
@@ -461,7 +406,7 @@ class Line(Link):
                 call: Call = event.pending.slot
                 call.evidence = self._evidence(event.pending)
                 self._fail(call, self._lost(call, call.evidence, **process))
-        self._outbox.clear()
+        self._outbox.waiting.clear()
 
     async def aclose(self) -> None:
         """See `Link`."""

@@ -283,7 +283,7 @@ class Link:
             self._say(self.peer.answer(event.id, b"{}"))
             return
         most = self.settings.concurrent_requests
-        if self._owing and len(self.peer.in_flight) + self._owing > most:
+        if (owing := self.owing) and len(self.peer.in_flight) + owing > most:
             # What waits to leave is still in work: else a server could fill our memory by asking without reading.
             reason = f"too many requests at once: concurrent_requests={most:g}, counting answers not yet taken"
             refusal = jsonrpc.refusal(event.id, jsonrpc.INTERNAL_ERROR, f"{reason}; try again later")
@@ -291,6 +291,11 @@ class Link:
             return
         task = self._serving[event.id] = self.started(self._answer(event, call or self._only_call()))
         task.add_done_callback(lambda _: self._serving.pop(event.id, None))
+
+    @property
+    def owing(self) -> int:
+        """How many answers to questions are made, and have not left."""
+        return self._owing
 
     @property
     def swamped(self) -> bool:
