@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, Self, Ty
 
 import msgspec
 
-from mcprelay import revisions
+from mcprelay import __version__, revisions
 from mcprelay.auth import Auth
 from mcprelay.client import argument, discarded, handshake, misuse
 from mcprelay.client.argument import encode_object
@@ -41,7 +41,6 @@ from mcprelay.errors import ConfigurationError
 from mcprelay.ports import Channel, Sender
 from mcprelay.revisions import Era
 from mcprelay.types import ClientCapabilities, Implementation, LogLevel, SubscriptionFilter
-from mcprelay.wire import jsonrpc
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -141,7 +140,7 @@ class Client(Catalogue):
         if log_level != "unasked":
             misuse.level(log_level)
         self._party = Party(
-            info=client_info or Implementation("mcprelay", _version()),
+            info=client_info or Implementation("mcprelay", __version__),
             handlers=Handlers(elicit=on_elicit, sample=on_sample, roots=on_roots),
             settings=self.settings,
             offered=_offered(revision),
@@ -170,7 +169,7 @@ class Client(Catalogue):
 
         Raises:
             CallFailed: There is no connection, or nothing in common to speak.
-            LocalFault: The client is open in another event loop.
+            LocalFault: The client is open in another event loop, or its pool has let it go.
         """
         await self._connection.open()
         return self
@@ -211,8 +210,7 @@ class Client(Catalogue):
     @property
     def busy(self) -> bool:
         """Whether a call is on its way, from its beginning to its end, somebody listens, or a handler is asked."""
-        link = self._connection.current
-        return bool(self._ear.open) or self._caller.calls > 0 or (link is not None and link.held)
+        return bool(self._ear.open) or self._caller.busy
 
     # --- the server
 
@@ -405,8 +403,7 @@ class Client(Catalogue):
         """
         argument.text("method", method, wanted=_METHOD)
         encoded = b"" if params is None else encode_object(params, what="params")
-        link = await self._connection.link(self._caller.call(method))
-        await link.tell(jsonrpc.notification(method, encoded))
+        await self._caller.tell(method, encoded)
 
     def listen(
         self,
@@ -496,9 +493,3 @@ def _offered(revision: str | None) -> Sequence[revisions.Revision]:
         told = misuse.told_value(revision)
         raise ConfigurationError(f"revision is one of {', '.join(revisions.ALL)}, and not {told}")
     return (found,)
-
-
-def _version() -> str:
-    from mcprelay import __version__
-
-    return __version__

@@ -27,6 +27,7 @@ from mcprelay.client.retry import Retry
 from mcprelay.errors import CallFailed, Evidence
 from mcprelay.span import onward
 from mcprelay.types import LogLevel
+from mcprelay.wire.jsonrpc import notification
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -50,7 +51,7 @@ class Caller:
         connection: What they go over.
         settings: The limits.
         calls: How many are on their way, from their beginning to their end: also while they connect, wait until they
-            are sent again, or while a handler is asked.
+            are sent again, or while a handler is asked. A notification counts while it is sent.
     """
 
     def __init__(
@@ -187,6 +188,25 @@ class Caller:
             raise
         finally:
             self.calls -= 1
+
+    async def tell(self, method: str, params: bytes) -> None:
+        """Send a notification.
+
+        Raises:
+            CallFailed: There is no connection.
+        """
+        self.calls += 1
+        try:
+            link = await self.connection.link(self.call(method))
+            await link.tell(notification(method, params))
+        finally:
+            self.calls -= 1
+
+    @property
+    def busy(self) -> bool:
+        """Whether anything is on its way, somebody waits for a connection, or a handler is asked."""
+        link = self.connection.current
+        return self.calls > 0 or self.connection.awaited or (link is not None and link.held)
 
     async def converse(
         self,

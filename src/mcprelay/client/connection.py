@@ -88,6 +88,11 @@ class Connection:
         """Whether no more than one block needs it open."""
         return self._entered <= 1
 
+    @property
+    def lent(self) -> bool:
+        """Whether more than one block needs it open, in a loop that has not ended."""
+        return not self.last and self._entered_in is not None and not self._entered_in.is_closed()
+
     def leave(self) -> bool:
         """A block was left. Whether it was the last one that needs it open."""
         self._entered = max(0, self._entered - 1)

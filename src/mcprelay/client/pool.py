@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import os
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from mcprelay.client import Client, check_names, misuse
+from mcprelay.client.likeness import functions, key, remade
+from mcprelay.client.progress import logger
 from mcprelay.errors import ConfigurationError, LimitExceeded, LocalFault
 
 if TYPE_CHECKING:
@@ -14,56 +16,84 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
+    from mcprelay.client.connection import Connection
+
+_ASK = "`await pool.get(...)` gives one that is open: ask each time, and hold none over an await but in a block"
+_CLOSED = "its pool was closed: enter the pool again, and `await pool.get(...)`"
+_OF_COMMANDS = frozenset({"env", "cwd", "stderr"})
+
 
 class _Kept:
-    """A client, how many are waiting for it to connect, and whether a block of the pool's keeps it open."""
+    """A client, how many are waiting for it to connect, and whether a block of the pool's keeps it open.
 
-    def __init__(self, client: Client) -> None:
+    Attributes:
+        remade: What it has in common with those that differ from it by functions made anew, or None.
+    """
+
+    def __init__(self, client: Client, alike: Hashable | None) -> None:
         self.client = client
+        inside: Any = client  # which its users have no part in
+        self._connection: Connection = inside._connection  # noqa: SLF001
+        self._hush = inside._hush  # noqa: SLF001
+        self.remade = alike
         self.awaited = 0
         self.entered = False
 
     @property
     def idle(self) -> bool:
-        """Whether nobody waits for anything of it."""
-        return not self.awaited and not self.client.busy
+        """Whether nobody waits for anything of it, and nobody but the pool is in a block of it."""
+        return not self.awaited and not self.client.busy and not self._connection.lent
 
-    async def close(self) -> None:
-        """Close it, whoever is in a block. From then on it is closed by the blocks of who keeps it, as any client."""
-        await self.client.aclose()
-        if self.entered:
-            self.entered = False
-            await self.client.__aexit__(None, None, None)
+    def retire(self, why: str) -> asyncio.Future[None]:
+        """Close it for good: what begins after this moment is refused, and so is opening it again. Gives its end."""
+        nothing: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        try:
+            ending = self._connection.retire(why, first=self._hush)
+        except LocalFault as error:  # somebody has opened it in another loop: the others are closed all the same
+            nothing.set_exception(error)
+            return nothing
+        if ending is not None:
+            return ending
+        nothing.set_result(None)
+        return nothing
 
 
 class ClientPool:
     """Keeps the clients of an application, one for each server and each way of connecting to it.
 
     Who asks for the same server with the same options gets the same client, so that a token is never used for another
-    user's calls. Belongs to one event loop at a time: until it is closed, or that loop is.
+    user's calls. A function is the same as itself alone: one that is made anew for each `get` is another client each
+    time. Belongs to one event loop at a time: until it is closed, or that loop is.
 
     Args:
         clients: How many are kept. Beyond that the one that was asked for longest ago, of those that nothing waits
-            for, is closed: no call, from its beginning to its end, and nobody who listens.
+            for, is closed: no call, from its beginning to its end, nobody who listens, and nobody who is in a block of
+            it (`async with await pool.get(...) as client:`). It is closed for good, so ask `get` each time, and hold no
+            client over an await outside of a block.
         options: Options that every client gets. A `sender=` serves them all, and is closed by whoever made it.
 
     Raises:
-        ConfigurationError: A client has no such option, or `clients` is no whole number of at least 1.
+        ConfigurationError: A client has no such option, or cannot have it as it is, or `clients` is no whole number of
+            at least 1.
     """
 
     def __init__(self, *, clients: int = 256, **options: Any) -> None:
         misuse.number("clients", clients, least=1, whole=True)
         if options:
             check_names("ClientPool", options, "clients")
+            if isinstance(options.get("on_roots"), Iterator):  # it can be read but once
+                options["on_roots"] = tuple(options["on_roots"])
+            _check(options)
         self.clients = clients
         self._options = options
         self._kept: dict[Hashable, _Kept] = {}
         self._closed = False
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._closing: set[asyncio.Task[None]] = set()
+        self._closing: set[asyncio.Future[None]] = set()
+        self._warned = False
 
     async def get(self, target: Any, **options: Any) -> Client:
-        """The client for a server, connected.
+        """The client for a server, connected. Ask each time: one that is held over an await may be closed meanwhile.
 
         Args:
             target: See `Client`.
@@ -78,29 +108,30 @@ class ClientPool:
         self._check_loop()
         if self._closed:
             raise ConfigurationError("the pool is closed: enter it again")
-        key = _key(target, options)
-        kept = self._kept.pop(key, None)
+        which = key(target, options)
+        kept = self._kept.pop(which, None)
         leaving = None
         if kept is None:
-            kept = _Kept(Client(target, **{**self._options, **options}))
+            kept = _Kept(Client(target, **{**self._options, **options}), remade(target, options))
+            self._warn(kept, options)
             leaving = self._make_room()
-        self._kept[key] = kept  # now the one that was asked for last
+        self._kept[which] = kept  # now the one that was asked for last
         kept.awaited += 1
         try:
             if leaving is not None:
                 await asyncio.shield(leaving)
-            self._check_kept(key, kept)
+            self._check_kept(which, kept)
             await kept.client.__aenter__()  # a block of the caller's does not close what is shared
             if kept.entered:
                 await kept.client.__aexit__(None, None, None)  # one block is enough
             kept.entered = True
-            self._check_kept(key, kept)
+            self._check_kept(which, kept)
         except BaseException:
             kept.awaited -= 1
             if kept.idle:
-                if self._kept.get(key) is kept:
-                    del self._kept[key]
-                await asyncio.shield(self._close(kept))
+                if self._kept.get(which) is kept:
+                    del self._kept[which]
+                await asyncio.shield(self._close(kept, f"its pool could not connect it, and {_ASK}"))
             raise
         kept.awaited -= 1
         return kept.client
@@ -116,25 +147,38 @@ class ClientPool:
         for kept in self._kept.values():
             kept.entered = False
 
-    def _check_kept(self, key: Hashable, kept: _Kept) -> None:
-        if self._kept.get(key) is not kept:
+    def _check_kept(self, which: Hashable, kept: _Kept) -> None:
+        if self._kept.get(which) is not kept:
             raise ConfigurationError("the pool was closed while the client was connecting")
 
-    def _make_room(self) -> asyncio.Task[None] | None:
+    def _warn(self, kept: _Kept, options: dict[str, Any]) -> None:
+        """Say once that functions are made anew for the same client, which fills the pool with others of its kind."""
+        if kept.remade is None or self._warned or all(other.remade != kept.remade for other in self._kept.values()):
+            return
+        self._warned = True
+        logger.warning(
+            "a pool has another client of %r, for nothing but a function that was made anew (%s): make it once, "
+            "outside of where the pool is asked, and it is the same client each time",
+            kept.client,
+            ", ".join(functions(options)),
+        )
+
+    def _make_room(self) -> asyncio.Future[None] | None:
         """Let go of an idle client where there is no room for one more, and give what closes it."""
         if len(self._kept) < self.clients:
             return None
-        idle = next((key for key, kept in self._kept.items() if kept.idle), None)
+        idle = next((which for which, kept in self._kept.items() if kept.idle), None)
         if idle is None:
             raise LimitExceeded("clients", self.clients, what="the number of clients that are busy")
-        return self._close(self._kept.pop(idle))
+        why = f"its pool closed it to make room for another (clients={self.clients:g}), and {_ASK}"
+        return self._close(self._kept.pop(idle), why)
 
-    def _close(self, kept: _Kept) -> asyncio.Task[None]:
+    def _close(self, kept: _Kept, why: str) -> asyncio.Future[None]:
         """Close a client beside whoever caused it, who may be cancelled; closing the pool waits for it."""
-        task = asyncio.ensure_future(kept.close())
-        self._closing.add(task)
-        task.add_done_callback(self._closing.discard)
-        return task
+        ending = kept.retire(why)
+        self._closing.add(ending)
+        ending.add_done_callback(self._closing.discard)
+        return ending
 
     async def aclose(self) -> None:
         """Close every client, all at once.
@@ -145,7 +189,7 @@ class ClientPool:
         self._check_loop()
         self._closed = True
         while self._kept:
-            _ = self._close(self._kept.popitem()[1])  # which `_closing` holds
+            _ = self._close(self._kept.popitem()[1], _CLOSED)  # which `_closing` holds
         if self._closing:
             await asyncio.shield(asyncio.gather(*self._closing))
         self._loop = None
@@ -161,31 +205,15 @@ class ClientPool:
         await self.aclose()
 
 
-class _Same:
-    """A value that is only the same as itself. It is held, so that nothing else comes to be in its place."""
+def _check(options: dict[str, Any]) -> None:
+    """See that a client could have these options: one with an address, or else one with a command.
 
-    def __init__(self, value: Any) -> None:
-        self._value = value
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other._value is self._value
-
-    def __hash__(self) -> int:
-        return id(self._value)
-
-
-def _key(target: Any, options: dict[str, Any]) -> Hashable:
-    """What tells one client from another: values where they can be compared, else the very object."""
-    return _comparable(target), _comparable(options)
-
-
-def _comparable(value: Any) -> tuple[str, Any]:
-    if isinstance(value, (list, tuple)):
-        return "list", tuple(map(_comparable, value))
-    if isinstance(value, dict):
-        return "dict", frozenset((str(name), _comparable(item)) for name, item in value.items())
-    if isinstance(value, os.PathLike):
-        return "str", repr(os.fspath(value))
-    if isinstance(value, (str, int, float, bytes, bool)) or value is None:
-        return type(value).__name__, repr(value)
-    return "object", _Same(value)
+    Raises:
+        ConfigurationError: None could.
+    """
+    try:
+        Client("https://pool.invalid", **options)
+    except ConfigurationError:
+        if not options.keys() & _OF_COMMANDS:
+            raise
+        Client(["pool"], **options)
