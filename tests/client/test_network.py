@@ -40,13 +40,13 @@ def _named(name):
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
 
 
-def _certificate(name, key, *, issuer, signer, authority=False):
+def _certificate(name, key, *, issuer, signer, authority=False, since=-1, until=1):
     now = dt.datetime.now(dt.UTC)
     host = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
     builder = x509.CertificateBuilder().subject_name(_named(name)).issuer_name(_named(issuer))
     builder = builder.public_key(key.public_key()).serial_number(x509.random_serial_number())
-    builder = builder.not_valid_before(now - dt.timedelta(hours=1))
-    builder = builder.not_valid_after(now + dt.timedelta(hours=1))
+    builder = builder.not_valid_before(now + dt.timedelta(hours=since))
+    builder = builder.not_valid_after(now + dt.timedelta(hours=until))
     builder = builder.add_extension(x509.BasicConstraints(ca=authority, path_length=None), critical=True)
     signed_by = x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key())  # which newer Pythons insist on
     builder = builder.add_extension(signed_by, critical=False)
@@ -68,9 +68,10 @@ def certificates(tmp_path_factory):
     authority = ec.generate_private_key(ec.SECP256R1())
     root = _certificate("authority", authority, issuer="authority", signer=authority, authority=True)
     (folder / "ca.pem").write_bytes(root.public_bytes(serialization.Encoding.PEM))
-    for name in ("server", "client"):
+    times = {"server": {}, "client": {}, "expired": {"since": -2, "until": -1}, "early": {"since": 1, "until": 2}}
+    for name, valid in times.items():
         key = ec.generate_private_key(ec.SECP256R1())
-        certificate = _certificate(name, key, issuer="authority", signer=authority)
+        certificate = _certificate(name, key, issuer="authority", signer=authority, **valid)
         plain = key.private_bytes(
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
         )
@@ -78,10 +79,10 @@ def certificates(tmp_path_factory):
     return folder
 
 
-def served(certificates, *, version=None, asks=False):
-    """The server's side of TLS; it `asks` for a certificate of the client's."""
+def served(certificates, *, version=None, asks=False, name="server"):
+    """The server's side of TLS; it `asks` for a certificate of the client's, and shows the one of that `name`."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificates / "server.pem")
+    context.load_cert_chain(certificates / f"{name}.pem")
     if asks:
         context.load_verify_locations(certificates / "ca.pem")
         context.verify_mode = ssl.CERT_REQUIRED
@@ -138,6 +139,31 @@ async def test_a_name_that_the_certificate_does_not_have_is_not_sent_anything(ce
             with pytest.raises(ConnectFailed) as caught:
                 await client.call_tool("x")
         assert caught.value.evidence is Evidence.NOT_SENT
+        assert http.exchanges == []
+
+
+@pytest.mark.parametrize(
+    ("name", "host", "trusts", "said"),
+    [
+        (
+            "server",
+            "127.0.0.1",
+            False,
+            r"is not trusted \(.*\): an authority of your own is named with ssl=, or SSL_CERT",
+        ),
+        ("server", "localhost", True, r"is for another host \(.*localhost.*\): use the address that it names, or give"),
+        ("expired", "127.0.0.1", True, r"has expired \(.*\): see whether the clock of this machine is right; else the"),
+        ("early", "127.0.0.1", True, r"is not valid yet \(.*\): see whether the clock of this machine is right"),
+    ],
+)
+async def test_a_certificate_that_is_refused_says_why_and_what_to_do(certificates, name, host, trusts, said):
+    async with tls(served(certificates, name=name)) as (url, http):
+        options = {"ssl": trusting(certificates)} if trusts else {}
+        async with fresh(url.replace("127.0.0.1", host), **options) as client:
+            with pytest.raises(ConnectFailed, match=said) as caught:
+                await client.call_tool("x")
+        assert str(caught.value).startswith(f"tools/call 'x': the certificate of {host}:")
+        assert ("is not trusted" in str(caught.value)) is not trusts
         assert http.exchanges == []
 
 
@@ -224,6 +250,25 @@ async def test_a_proxy_that_wants_credentials_says_where_they_go():
         async with fresh("http://far.example/mcp", proxy=f"http://127.0.0.1:{proxy.port}") as client:
             with pytest.raises(HttpError, match="proxy="):
                 await client.call_tool("x")
+
+
+REFUSED = "refused the credentials that it was shown: those in proxy=, or in the environment's address of it"
+
+
+@pytest.mark.parametrize("address", ["http://far.example/mcp", "https://far.example/mcp"])
+@pytest.mark.parametrize("environment", [False, True])
+async def test_a_proxy_that_refuses_its_credentials_is_not_said_to_want_some(address, environment, monkeypatch):
+    async with ScriptedHttp(lambda exchange: exchange.reply(407)) as proxy:
+        place = f"http://me:wrong@127.0.0.1:{proxy.port}"
+        monkeypatch.setenv(f"{address.partition(':')[0]}_proxy", place)
+        monkeypatch.delenv("no_proxy", raising=False)
+        options = {"trust_env": True} if environment else {"proxy": place}
+        async with fresh(address, **options) as client:
+            with pytest.raises(CallFailed) as caught:
+                await client.call_tool("x")
+    assert REFUSED in str(caught.value)
+    assert "wants credentials" not in str(caught.value)
+    assert "wrong" not in str(caught.value)
 
 
 @pytest.mark.parametrize("trusted", [True, False])

@@ -217,6 +217,44 @@ async def test_a_web_page_in_the_place_of_an_answer_asks_the_same():
     async with ScriptedHttp(page(200)) as http:
         said = str(await failure_at(http.url))
     assert "is no answer to a request (is there an MCP endpoint at this address?)" in said
+    assert said.endswith("; if there is, it may have been carried out: repeat it only if that does no harm")
+    assert "most likely" not in said
+
+
+@pytest.mark.parametrize("revision", [None, LEGACY])
+@pytest.mark.parametrize("media_type", [None, "application/json", "text/html"])
+@pytest.mark.parametrize("status", [200, 202, 204])
+async def test_an_empty_body_is_called_one_with_its_status(status, media_type, revision):
+    headers = {} if media_type is None else {"content-type": media_type}
+    async with ScriptedHttp(lambda exchange: exchange.reply(status, headers=headers)) as http:
+        said = str(await failure_at(http.url, revision=revision))
+    assert f": HTTP {status} came with an empty body, and not with an answer" in said
+    assert "JSON" not in said
+
+
+async def test_a_body_of_line_ends_alone_is_empty():
+    json = {"content-type": "application/json"}
+    async with ScriptedHttp(lambda exchange: exchange.reply(200, b"\r\n", headers=json)) as http:
+        assert "HTTP 200 came with an empty body" in str(await failure_at(http.url))
+
+
+async def test_what_a_server_says_in_place_of_an_answer_is_kept_whole():
+    body = b"<html>" + b"x" * 3000
+    html = {"content-type": "text/html"}
+    async with ScriptedHttp(lambda exchange: exchange.reply(200, body, headers=html)) as http:
+        error = await failure_at(http.url)
+    assert (bytes(error.raw), len(error.excerpt)) == (body, 1024)
+
+
+async def test_a_status_that_accepts_is_not_read_where_its_body_need_not_end():
+    async def respond(exchange):
+        await exchange.head(202, {"transfer-encoding": "chunked", "content-type": "text/plain"})
+        await exchange.chunk(b"Accepted")
+        await exchange.left()
+
+    async with ScriptedHttp(respond) as http:
+        said = str(await failure_at(http.url))
+    assert "HTTP 202 with the content type 'text/plain' is no answer to a request" in said
 
 
 async def test_a_server_that_speaks_no_tls_is_told_with_the_address_that_would_be_right():

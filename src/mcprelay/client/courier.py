@@ -52,6 +52,8 @@ class Refusal(Struct):
     error: ErrorObject | None = None
     anonymous: bool = False
     """The error does not name the request, so it is rather about the connection than about the call."""
+    vouched: bool = False
+    """Credentials for a proxy went with the request, as far as the sender says so."""
 
 
 class Patience(Protocol):
@@ -252,7 +254,7 @@ async def _refusal(reply: Reply, id: str | int | None) -> Refusal:
     error: Any = None if envelope is None else envelope.error
     named = UNSET if envelope is None else envelope.id
     anonymous = error is not None and (named is UNSET or (id is not None and named != id))
-    return Refusal(reply.status, reply.headers, body, error, anonymous)
+    return Refusal(reply.status, reply.headers, body, error, anonymous, getattr(reply, "vouched", False))
 
 
 def checked(fields: Mapping[str, str] | None) -> list[tuple[str, str]]:

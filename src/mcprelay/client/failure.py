@@ -51,6 +51,8 @@ _ADVICE = {
 _BEFORE = f"it had been sent before, and {_ADVICE[Evidence.MAYBE_SENT]}"
 _REFUSED = "the server had refused the call before and carried nothing of it out, so it is safe to try again"
 
+PROXY_AUTH = 407
+"""With which status a proxy refuses credentials, or that there are none."""
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _BUSY = frozenset({429, 503})
 _UNREAD = "the server has answered, so it was most likely carried out: repeat it only if that does no harm"
@@ -61,7 +63,7 @@ ADVICE_FOR = {
     403: "the server does not allow this to this client: give it other credentials (auth=..., headers=...)",
     404: "is there an MCP endpoint at this address?",
     405: "is there an MCP endpoint at this address?",
-    407: "the proxy wants credentials: put them into proxy=",
+    PROXY_AUTH: "the proxy wants credentials: put them into proxy=",
     413: "the request is longer than the server takes",
     429: "the server wants fewer requests: try again later",
     502: "what is in front of the server got no answer from it",
@@ -338,12 +340,22 @@ def unsupported(call: Call | None, supported: Sequence[str], offered: Sequence[s
     )
 
 
-def http(call: Call | None, status: int, headers: Mapping[str, str], body: bytes, *, hint: str = "") -> HttpError:
-    """The answer is an HTTP status that is not success."""
+def http(
+    call: Call | None,
+    status: int,
+    headers: Mapping[str, str],
+    body: bytes,
+    *,
+    hint: str = "",
+    vouched: bool = False,
+) -> HttpError:
+    """The answer is an HTTP status that is not success; `vouched` is whether a proxy was shown credentials."""
     excerpt = text_of(body)
     challenges = _challenges(headers) if status in (401, 403) else ()
     said = f": {told(excerpt.strip(), most=200)}" if excerpt.strip() else ""
     advice = "" if call is None or status == 401 or challenges else _advised(status, headers)
+    if advice and status == PROXY_AUTH:
+        advice = f"; the proxy {proxy_refusal(vouched=vouched)}"
     for same in filter(None, (said, advice)):  # what came of a greeting may say and advise the same
         hint = hint.replace(same, "")
     sent = _advice(call, Evidence.MAYBE_SENT) if status >= 500 and status not in _BUSY else ""
@@ -369,6 +381,13 @@ def _advised(status: int, headers: Mapping[str, str]) -> str:
         return f"; it answers with a web page: {ADVICE_FOR[404]}"
     usual = _LOOK if status >= 500 else _ANSWERED if status >= 400 else ADVICE_FOR[404]
     return f"; {ADVICE_FOR.get(status, usual)}"
+
+
+def proxy_refusal(*, vouched: bool) -> str:
+    """What a proxy said with its status 407: of no credentials, or of those that it was shown."""
+    if vouched:
+        return "refused the credentials that it was shown: those in proxy=, or in the environment's address of it"
+    return "wants credentials: put them into proxy="
 
 
 def media_type(headers: Mapping[str, str]) -> str:

@@ -23,7 +23,7 @@ from aiohttp.payload import Payload
 from multidict import CIMultiDict
 from yarl import URL
 
-from mcprelay.client.failure import PLAIN
+from mcprelay.client.failure import PLAIN, PROXY_AUTH, proxy_refusal
 from mcprelay.errors import MAYBE_SENT, NOT_SENT, ConnectionLost, LimitExceeded, NotSent, told
 
 if TYPE_CHECKING:
@@ -38,9 +38,13 @@ DRAIN_SECONDS = 1.0
 """How long the rest of a stream whose answer is there may take, so that its connection can be used again."""
 _DRAIN_BYTES = 2**16
 _PIECE = 2**16
-_PROXY_AUTH = 407
 _HEAD_BYTES = 2**16
 _URLS = 256
+_CLOCK = "see whether the clock of this machine is right; else the server needs another one"
+_OTHER = ("is for another host", "use the address that it names, or give the server one for this address")
+_UNTRUSTED = ("is not trusted", "an authority of your own is named with ssl=, or SSL_CERT_FILE in the environment")
+_REFUTED = {9: ("is not valid yet", _CLOCK), 10: ("has expired", _CLOCK), 62: _OTHER, 64: _OTHER}
+"""What OpenSSL says of a certificate by these codes (X509_V_ERR_*), and what to do."""
 
 
 class _Body(Payload):
@@ -245,6 +249,11 @@ class Exchange:
         else:
             response.close()
 
+    @property
+    def vouched(self) -> bool:
+        """Whether a proxy was shown credentials with the request."""
+        return "Proxy-Authorization" in self._response.request_info.headers
+
     def settle(self) -> None:
         """The answer is there: leaving the context need not close the stream, whose end is waited for elsewhere."""
         self._answered = True
@@ -331,7 +340,7 @@ async def _drain(response: aiohttp.ClientResponse) -> None:
 def _sentence(error: BaseException) -> str:
     """What went wrong, in one line."""
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        return f"the certificate of {error.host}:{error.port} is not trusted ({told(str(error.certificate_error))})"
+        return f"the certificate of {error.host}:{error.port} {_refuted(error.certificate_error)}"
     if isinstance(error, aiohttp.ClientConnectorError):
         hint = _unmet(error.os_error)
         whom = "the proxy " if isinstance(error, aiohttp.ClientProxyConnectionError) else ""
@@ -340,7 +349,8 @@ def _sentence(error: BaseException) -> str:
         return "the server closed the connection without an answer"
     if isinstance(error, aiohttp.ClientHttpProxyError):
         said = f"the proxy does not connect to the server (HTTP {error.status}: {told(error.message, most=150)})"
-        return f"{said}; it wants credentials: put them into proxy=" if error.status == _PROXY_AUTH else said
+        vouched = "Proxy-Authorization" in error.request_info.headers
+        return f"{said}; it {proxy_refusal(vouched=vouched)}" if error.status == PROXY_AUTH else said
     if isinstance(error, aiohttp.ClientResponseError):
         return f"what the server sent is no HTTP ({told(error.message, most=150)})"
     if isinstance(error, aiohttp.ClientPayloadError):
@@ -353,6 +363,13 @@ def _sentence(error: BaseException) -> str:
         return _sentence(error.__cause__)  # it could not be written, and this is why
     text = told(str(error).strip())
     return text or f"the connection failed ({type(error).__name__})"
+
+
+def _refuted(error: Exception) -> str:
+    """What is wrong with a certificate, and what to do about it."""
+    what, then = _REFUTED.get(getattr(error, "verify_code", 0), _UNTRUSTED)
+    why = getattr(error, "verify_message", "") or str(error)
+    return f"{what} ({told(why.rstrip('.'))}): {then}"
 
 
 def _unmet(error: OSError) -> str:

@@ -32,6 +32,7 @@ RETRY_MS = 1000
 """How long to wait before a stream is resumed when the server names no time."""
 FOR_THE_MOMENT = frozenset({408, 425, 429, 500, 502, 503, 504})
 """Statuses that say nothing of whether there is such a stream."""
+_NO_CONTENT = 204
 _HASTE_MS = 50
 """What doubles with each resumption that brought nothing: a server that is started anew is not given up in a blink."""
 
@@ -78,16 +79,27 @@ class Reading:
             return self._only(await reply.read(self._web.settings.response_bytes), reply.status)
         if kind is Kind.STREAM:
             return await self._read(reply)
+        came, unread = b"", kind is Kind.NOTHING and "transfer-encoding" in headers  # which need not end
+        if not unread and headers.get("content-length") != "0" and reply.status != _NO_CONTENT:
+            came = await reply.read(self._web.settings.response_bytes)
+        if not unread and not came.strip():
+            raise self._empty(reply.status)
         media_type = headers.get("content-type", "none")
-        excerpt = b"" if kind is Kind.NOTHING else await reply.read(self._web.settings.response_bytes)
         reason = f"HTTP {reply.status} with the content type {shown(media_type)} is no answer to a request"
+        advice = "if there is, it may have been carried out: repeat it only if that does no harm"
         self._call.evidence = ANSWERED
-        raise failure.invalid(self._call, f"{reason} ({failure.ADVICE_FOR[404]})", excerpt)
+        raise failure.invalid(self._call, f"{reason} ({failure.ADVICE_FOR[404]})", came, advice=advice)
+
+    def _empty(self, status: int) -> CallFailed:
+        self._call.evidence = ANSWERED
+        return failure.invalid(self._call, f"HTTP {status} came with an empty body, and not with an answer")
 
     # --- messages
 
     def _only(self, data: bytes, status: int) -> Raw | Refusal:
         """The one message of a body."""
+        if not data.strip():
+            raise self._empty(status)
         answer = self._message(data, status)
         if answer is None:
             self._call.evidence = ANSWERED

@@ -340,7 +340,8 @@ class Web(Link):
         busy = refusal.anonymous and (refusal.status == 429 or refusal.status >= 500)
         if refusal.error is not None and refusal.status not in (401, 403) and not busy:
             return failure.remote(call, refusal.error, status=refusal.status, headers=refusal.headers)
-        return failure.http(call, refusal.status, refusal.headers, refusal.body, hint=hint)
+        status, headers, body = refusal.status, refusal.headers, refusal.body
+        return failure.http(call, status, headers, body, hint=hint, vouched=refusal.vouched)
 
     # --- ending
 
