@@ -53,6 +53,11 @@ _REFUSED = "the server had refused the call before and carried nothing of it out
 
 PROXY_AUTH = 407
 """With which status a proxy refuses credentials, or that there are none."""
+_VOUCH = "wants credentials: put them into proxy="
+_DOUBTED = "refused the credentials that it was shown: those in proxy=, or in the environment's address of it"
+BEGUN = "the server has begun with the call, and gets no answer, so repeat it only if that does no harm"
+"""What is known of a call whose question is not answered."""
+
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _BUSY = frozenset({429, 503})
 _UNREAD = "the server has answered, so it was most likely carried out: repeat it only if that does no harm"
@@ -63,7 +68,7 @@ ADVICE_FOR = {
     403: "the server does not allow this to this client: give it other credentials (auth=..., headers=...)",
     404: "is there an MCP endpoint at this address?",
     405: "is there an MCP endpoint at this address?",
-    PROXY_AUTH: "the proxy wants credentials: put them into proxy=",
+    PROXY_AUTH: f"the proxy {_VOUCH}",
     413: "the request is longer than the server takes",
     429: "the server wants fewer requests: try again later",
     502: "what is in front of the server got no answer from it",
@@ -169,7 +174,7 @@ def note_asked(error: Exception, call: Call, option: str) -> None:
     _note(
         error,
         f"{option} raised it while {what(call)} was asked something: ",
-        "the server has begun with the call, and gets no answer, so repeat it only if that does no harm",
+        BEGUN,
     )
 
 
@@ -354,7 +359,7 @@ def http(
     challenges = _challenges(headers) if status in (401, 403) else ()
     said = f": {told(excerpt.strip(), most=200)}" if excerpt.strip() else ""
     advice = "" if call is None or status == 401 or challenges else _advised(status, headers)
-    if advice and status == PROXY_AUTH:
+    if advice and vouched and status == PROXY_AUTH:
         advice = f"; the proxy {proxy_refusal(vouched=vouched)}"
     for same in filter(None, (said, advice)):  # what came of a greeting may say and advise the same
         hint = hint.replace(same, "")
@@ -385,9 +390,7 @@ def _advised(status: int, headers: Mapping[str, str]) -> str:
 
 def proxy_refusal(*, vouched: bool) -> str:
     """What a proxy said with its status 407: of no credentials, or of those that it was shown."""
-    if vouched:
-        return "refused the credentials that it was shown: those in proxy=, or in the environment's address of it"
-    return "wants credentials: put them into proxy="
+    return _DOUBTED if vouched else _VOUCH
 
 
 def media_type(headers: Mapping[str, str]) -> str:

@@ -159,8 +159,19 @@ def unstarted(command: Sequence[str], cwd: str | os.PathLike[str] | None, error:
         return f"cannot start {name!r}: its working directory {os.fspath(cwd)!r} does not exist"
     if isinstance(error, FileNotFoundError):
         where = "" if os.path.dirname(name) else " on PATH"  # noqa: PTH120
-        return f"cannot start {name!r}: there is no such program{where}. Is it installed?"
+        hint = _split(name.split(), *command[1:2]) or "Is it installed?"
+        return f"cannot start {name!r}: there is no such program{where}. {hint}"
     return f"cannot start {name!r}: {error.strerror}"
+
+
+def _split(words: list[str], *more: object) -> str:
+    """What to do where a program was given together with its arguments, as it is for a shell; empty elsewhere."""
+    import shutil
+
+    if len(words) < 2 or not shutil.which(words[0]):
+        return ""
+    listed = ", ".join([*map(repr, words), *("…" for _ in more)])
+    return f"Give each word by itself, there is no shell: [{listed}]"
 
 
 def _watch(
