@@ -2,7 +2,8 @@
 
 A page is one program: its snippets run in order, in one namespace, with `await` allowed at the top. A snippet whose
 first line is `# name.py` is a file that the page may import, serve or start; one that says `asyncio.run(` is started as
-a program of its own. A snippet under `<!-- not run: reason -->` is only compiled.
+a program of its own, and one that is called `test_….py` is run by pytest, by the page's own settings where a snippet
+`# pyproject.toml` has them. A snippet under `<!-- not run: reason -->` is only compiled.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 FENCE = re.compile(r"^(?P<note><!-- not run: [^\n]+ -->\n+)?```python\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"# (?P<name>\w+\.py)\n")
+SETTINGS = re.compile(r"^```toml\n(?P<text># pyproject\.toml\n.*?)^```$", re.MULTILINE | re.DOTALL)
 
 RUNNER = """
 import ast, asyncio, inspect, json, sys
@@ -60,10 +62,14 @@ def test_the_snippets_of_a_page_run_in_order(page: Path, tmp_path: Path) -> None
         named = FILE.match(snippet.code)
         if named:
             (tmp_path / named["name"]).write_text(snippet.code, encoding="utf-8")
+    for found in SETTINGS.finditer(page.read_text(encoding="utf-8")):
+        (tmp_path / "pyproject.toml").write_text(found["text"], encoding="utf-8")
     for snippet in snippets(page):
         named = FILE.match(snippet.code)
         if named and "asyncio.run(" in snippet.code:
             succeeds([sys.executable, named["name"]], tmp_path)
+        elif named and named["name"].startswith("test_"):
+            succeeds([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", named["name"]], tmp_path)
     running = [(line, code) for line, code, runs in snippets(page) if runs and not FILE.match(code)]
     (tmp_path / "page.json").write_text(json.dumps(running), encoding="utf-8")
     program = f"PAGE = {str(page)!r}\n{RUNNER}"
@@ -74,7 +80,7 @@ def succeeds(command: list[str], folder: Path) -> None:
     path = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}  # `python` is this one
     environment = {**os.environ, **path}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_the_runner_itself_fails_for_a_snippet_that_fails() -> None:
