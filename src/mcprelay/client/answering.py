@@ -94,8 +94,7 @@ class Answering:
             _, late = await asyncio.wait(tasks.values(), timeout=_left(call), return_when=asyncio.FIRST_EXCEPTION)
             for key, task in tasks.items():
                 if task.cancelled():
-                    reason = f"{failure.what(call)}: the handler of {requests[key].method} was cancelled"
-                    raise CallFailed(reason, evidence=Evidence.ANSWERED, **failure.known(call))
+                    raise self._failed(call, f"the handler of {requests[key].method} was cancelled")
                 if task.done():
                     self._require_said(call, task, requests[key].method)
             if late:
@@ -127,7 +126,8 @@ class Answering:
             raise
 
     def _failed(self, call: Call, reason: str) -> CallFailed:
-        return CallFailed(f"{failure.what(call)}: {reason}", evidence=Evidence.ANSWERED, **failure.known(call))
+        told = f"{failure.what(call)}: {reason}; {failure.BEGUN}"
+        return CallFailed(told, evidence=Evidence.ANSWERED, may_have_run=True, **failure.known(call))
 
     async def pause(self, call: Call, number: int) -> None:
         """Wait before the server is asked again (mrtr, "Basic Workflow"), longer in each round, if time allows it.
@@ -149,8 +149,10 @@ class Answering:
         self, call: Call, limit: str, allowed: float, what: str, actual: float | None = None
     ) -> CallLimitExceeded:
         said = f"{failure.what(call)}: {what}"
-        known = failure.known(call)
-        return CallLimitExceeded(limit, allowed, actual=actual, what=said, evidence=Evidence.ANSWERED, **known)
+        known = {"evidence": Evidence.ANSWERED, "may_have_run": True, **failure.known(call)}
+        error = CallLimitExceeded(limit, allowed, actual=actual, what=said, **known)
+        error.args = (f"{error} Before the call is made again: {failure.BEGUN}.",)
+        return error
 
 
 def _left(call: Call) -> float | None:
