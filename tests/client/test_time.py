@@ -92,6 +92,8 @@ async def test_a_thousand_deadlines_are_one_timer():
         (REMOTE, False, False),
         (status(429), True, True),
         (status(503), True, True),
+        (status(502), False, True),
+        (status(504), False, True),
         (status(500), False, False),
         (status(401), False, False),
         (CallFailed("too many", evidence=Evidence.NOT_SENT), False, False),
