@@ -16,6 +16,7 @@ from msgspec import UNSET
 
 from mcprelay import (
     Audio,
+    Client,
     ConfigurationError,
     EmbeddedResource,
     Evidence,
@@ -24,6 +25,7 @@ from mcprelay import (
     RemoteError,
     ResourceLink,
     ResponseInvalid,
+    Server,
     Succeeded,
     Text,
     ToolError,
@@ -403,6 +405,30 @@ async def test_arguments_may_be_anything_with_fields():
             await calling
         sent = [msgspec.json.decode(data)["params"]["arguments"] for data in channel.sent[1:]]
         assert sent == [{"x": 1, "y": 0}, {"a": 1}, {"p": {"x": 1, "y": 0}, "m": {"a": 1}, "none": None}]
+
+
+@dataclasses.dataclass
+class Upload:
+    data: bytes
+
+
+async def test_bytes_go_out_as_base64_and_a_server_reads_them_as_what_they_were():
+    server = Server("files")
+
+    @server.tool
+    def store(data: bytes) -> list[int]:
+        """Keep a file."""
+        return list(data)
+
+    async with Client(server) as client:
+        for arguments in ({"data": b"\x00\xff"}, Upload(b"\x00\xff")):
+            assert (await client.call_tool("store", arguments, output=list[int])).value == [0, 255]
+    async with connected() as (client, channel):
+        calling = asyncio.ensure_future(client.call_tool("t", {"data": b"\x00\xff"}))
+        request = await channel.expect("tools/call")
+        assert request["params"]["arguments"] == {"data": "AP8="}
+        channel.reply(request, tool_result())
+        await calling
 
 
 @pytest.mark.parametrize("key", ["", "a b", "ü", "x" * 256, "new\nline", 0, False, 7])
