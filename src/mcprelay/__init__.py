@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from mcprelay.client import Client
     from mcprelay.client.elicitation import Elicitation
     from mcprelay.client.listening import PromptsChanged, ResourcesChanged, ResourceUpdated, ToolsChanged
+    from mcprelay.client.option import CallOptions
     from mcprelay.client.outcome import Refused, Result, Succeeded
     from mcprelay.client.pool import ClientPool
     from mcprelay.client.progress import LogMessage, Progress
@@ -89,6 +90,7 @@ _MODULES: dict[str, tuple[str, ...]] = {
         "ResourcesChanged",
         "ToolsChanged",
     ),
+    "mcprelay.client.option": ("CallOptions",),
     "mcprelay.client.outcome": (
         "Refused",
         "Result",
@@ -169,6 +171,7 @@ __all__ = [
     "AuthorizationRequired",
     "CallFailed",
     "CallLimitExceeded",
+    "CallOptions",
     "Client",
     "ClientCapabilities",
     "ClientPool",
