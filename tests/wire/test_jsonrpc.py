@@ -201,3 +201,12 @@ def test_a_message_is_of_exactly_one_kind(data: bytes, kind: str) -> None:
     assert isinstance(message, jsonrpc.Envelope)
     kinds = {"request": message.is_request, "notification": message.is_notification, "response": message.is_response}
     assert [name for name, holds in kinds.items() if holds] == [kind]
+
+
+@given(depth=st.integers(1, 40), kinds=st.lists(st.booleans(), min_size=41, max_size=41))
+def test_the_shortest_text_that_nests_too_deep_is_found_and_one_level_less_is_not(depth, kinds):
+    shortest = [(b"[", b"]") if kind else (b'{"":', b"}") for kind in kinds[: depth + 1]]
+    deep = b"".join(opens for opens, _ in shortest) + b"".join(closes for _, closes in reversed(shortest))
+    found = jsonrpc.parse(deep.replace(b'{"":}', b"{}"), depth=depth)
+    assert f"depth={depth}" in found.reason
+    assert "depth=" not in jsonrpc.parse(deep.replace(b'{"":}', b"{}"), depth=depth + 1).reason

@@ -114,7 +114,8 @@ def parse(data: bytes | Raw, *, depth: int = DEPTH, values: float | None = None)
     if values is not None and len(text) > values and is_crowded(text, values):
         found = _unparsed(text, f"the message holds more than {values:.0f} values")
         return msgspec.structs.replace(found, crowded=True)
-    if text.count(b"{") + text.count(b"[") > depth and too_deep(text, depth):
+    # What nests deeper has that many brackets at least, so short messages need not be counted.
+    if len(text) > 2 * depth and text.count(b"{") + text.count(b"[") > depth and too_deep(text, depth):
         return msgspec.structs.replace(_unparsed(text, f"the message nests deeper than depth={depth}"), deep=text)
     try:
         message = _decode(data)
