@@ -280,8 +280,8 @@ class ConnectFailed(CallFailed):
     `MAYBE_SENT` only where an earlier attempt or round of the same call had been sent.)
 
     Attributes:
-        lasting: Whether trying again as it is brings nothing, so that `Retry` does not: the client is not open, or its
-            channel has ended.
+        lasting: Whether trying again as it is brings nothing, so that `Retry` does not: the client is not open, its
+            channel has ended, or the call cannot be sent over this wire.
     """
 
     kind = "unreachable"

@@ -400,3 +400,24 @@ def test_a_client_left_open_in_a_loop_that_ended_says_what_opens_it_here(kind):
         await client.aclose()
 
     asyncio.run(again())
+
+
+async def test_a_call_that_cannot_be_sent_over_this_wire_is_not_tried_again():
+    async with Client("http://127.0.0.1:9/mcp", retry=Retry(attempts=3, backoff=60)) as client:
+        with pytest.raises(ConnectFailed, match="cannot be sent over HTTP") as caught:
+            await client.request("tools/\nx")
+    assert caught.value.lasting
+    assert "tried" not in str(caught.value)
+    assert caught.value.evidence is Evidence.NOT_SENT
+
+
+async def test_a_channel_that_was_used_up_before_it_was_greeted_is_not_tried_again():
+    channel = Till().server.connect()
+    await channel.aclose()
+    client = Client(channel)
+    with pytest.raises(CallFailed):
+        await client.connect()
+    with pytest.raises(ConnectFailed, match="a channel serves for one connection") as caught:
+        await client.call_tool("charge", {"n": 1}, retry=Retry(attempts=3, backoff=60))
+    assert caught.value.lasting
+    await client.aclose()

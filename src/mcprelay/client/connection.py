@@ -164,9 +164,10 @@ class Connection:
             return link
         self._check_process()
         if self.retired:
-            raise _lasting(call, f"{_RETIRED}: {self.retired}")
+            raise failure.unconnected(call, f"{_RETIRED}: {self.retired}", lasting=True)
         if self._loop is None:
-            raise _lasting(call, "the client is not open: use `async with client`, or await client.connect()")
+            reason = "the client is not open: use `async with client`, or await client.connect()"
+            raise failure.unconnected(call, reason, lasting=True)
         if self._loop is not asyncio.get_running_loop():
             raise LocalFault(_ENDED_LOOP if self._loop.is_closed() else _ANOTHER_LOOP)
         return await self._opened(call)
@@ -197,8 +198,8 @@ class Connection:
             if error.evidence is Evidence.ANSWERED or (call is None and isinstance(error, ConnectFailed)):
                 raise
             process = {"exit_code": error.exit_code, "stderr": error.stderr}
-            why = failure.unconnected(call, f"there is no connection ({error})", **process)
-            why.lasting = isinstance(error, ConnectFailed) and error.lasting
+            lasting = isinstance(error, ConnectFailed) and error.lasting
+            why = failure.unconnected(call, f"there is no connection ({error})", lasting=lasting, **process)
             raise why from error.__cause__ or error
         finally:
             self._waiting -= 1
@@ -219,7 +220,8 @@ class Connection:
         old = self.current
         if old is not None:
             if not self.target.reopens:
-                raise _lasting(None, "the channel ended, and a channel serves for one connection")
+                reason = "the channel ended, and a channel serves for one connection"
+                raise failure.unconnected(None, reason, lasting=True)
             await old.aclose()
         try:
             link = await self.target.open(self._party, self._known)
@@ -313,13 +315,6 @@ _ANOTHER_PROCESS = (
     "this process was forked from the one that this client is open in, and a connection cannot be shared by processes: "
     "make a client in each process, after the fork"
 )
-
-
-def _lasting(call: Call | None, reason: str) -> ConnectFailed:
-    """There is no connection, and trying again brings none."""
-    failed = failure.unconnected(call, reason)
-    failed.lasting = True
-    return failed
 
 
 def _check_loop(loop: asyncio.AbstractEventLoop, belongs: asyncio.AbstractEventLoop | None) -> None:

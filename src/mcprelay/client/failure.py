@@ -220,11 +220,13 @@ def lost(call: Call | None, evidence: Evidence, reason: str, **process: Any) -> 
     )
 
 
-def unconnected(call: Call | None, reason: str, **process: Any) -> ConnectFailed:
-    """There is no connection, so nothing was sent."""
-    return ConnectFailed(
-        f"{what(call)}: {told(reason, most=1000)}", evidence=Evidence.NOT_SENT, **known(call), **process
-    )
+def unconnected(call: Call | None, reason: str, *, lasting: bool = False, **process: Any) -> ConnectFailed:
+    """There is no connection, so nothing was sent. Where that is `lasting`, trying again brings nothing."""
+    said = f"{what(call)}: {told(reason, most=1000)}"
+    error = ConnectFailed(said, evidence=Evidence.NOT_SENT, **known(call), **process)
+    if lasting:
+        error.lasting = True
+    return error
 
 
 def tell_of_server(error: CallFailed, noise: bytes, *, exit_code: int | None, stderr: str) -> None:

@@ -243,7 +243,9 @@ class Opened(_Reached):
     async def open(self, party: Party, known: Acquaintance) -> Link:
         """See `Target`."""
         if self._used:
-            raise failure.unconnected(None, "a channel serves for one connection; give the client a new one")
+            raise failure.unconnected(
+                None, "a channel serves for one connection; give the client a new one", lasting=True
+            )
         self._used = True
         line = Line(self._channel, party)
         await line.start()

@@ -292,7 +292,7 @@ class Web(Link):
             mirrored = mirror(call.params, msgspec.json.decode(call.arguments)) if call.params else ()
             return self.dialer.post(Addressed(body, call.method, call.name, mirrored), revision=revision)
         except HeaderInvalid as error:
-            raise failure.unconnected(call, f"it cannot be sent over HTTP: {error}") from error
+            raise failure.unconnected(call, f"it cannot be sent over HTTP: {error}", lasting=True) from error
 
     def _evidence(self, call: Call) -> Evidence:
         request: Request | None = call.request
