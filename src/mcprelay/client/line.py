@@ -7,6 +7,7 @@ and can be withdrawn for as long as it is there; that is what makes `NOT_SENT` e
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -202,13 +203,15 @@ class Line(Link):
 
     def _settle(self, call: Call, result: Raw) -> None:
         call.evidence = ANSWERED
-        if call.future is not None and not call.future.done():
-            call.future.set_result(result)
+        if call.future is not None:
+            with contextlib.suppress(asyncio.InvalidStateError):  # whoever waited was cancelled in this turn
+                call.future.set_result(result)
 
     def _fail(self, call: Call, error: BaseException) -> None:
         future, call.future = call.future, None  # or what failed would wait for the collector of cycles
-        if future is not None and not future.done():
-            future.set_exception(error)
+        if future is not None:
+            with contextlib.suppress(asyncio.InvalidStateError):
+                future.set_exception(error)
 
     # --- sending
 
@@ -305,9 +308,11 @@ class Line(Link):
         else:
             call: Call = pending.slot  # the rest is `_settle`: what most calls come to is spared the frame
             call.evidence = ANSWERED
-            future = call.future
-            if future is not None and not future.done():
-                future.set_result(message.result)
+            if call.future is not None:
+                try:  # to look first is not enough: a signal's handler may cancel between look and answer
+                    call.future.set_result(message.result)
+                except asyncio.InvalidStateError:
+                    logger.debug("%s was answered when its caller had been cancelled", call.method)
 
     def _hung_up(self) -> None:
         if self.alive:
