@@ -73,6 +73,7 @@ async def test_an_error_that_came_with_success_has_no_status_and_is_not_repeated
 
 
 UNREAD = "the server has answered, so it was most likely carried out: repeat it only if that does no harm"
+PERHAPS = "if there is, it may have been carried out: repeat it only if that does no harm"
 MAYBE = "the request may have been carried out, so repeat it only if that does no harm"
 
 
@@ -141,12 +142,13 @@ async def test_a_server_that_may_not_ask_says_what_would_answer_it(code, require
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        (lambda exchange: exchange.reply(200, b"<html>", headers={"content-type": "text/html"}), UNREAD),
+        (lambda exchange: exchange.reply(200, b"<html>", headers={"content-type": "text/html"}), PERHAPS),
+        (lambda exchange: exchange.reply(200), UNREAD),
         (lambda exchange: exchange.reply(200, {"jsonrpc": "2.0", "id": "other", "result": {}}), UNREAD),
         (lambda exchange: exchange.result({"resultType": "complete", "content": "no list"}), UNREAD),
         (lambda exchange: exchange.result(tool_result("x" * 5000)), MAYBE),
     ],
-    ids=["no message", "another answer", "no result", "too long"],
+    ids=["no message", "nothing", "another answer", "no result", "too long"],
 )
 async def test_an_answer_that_cannot_be_used_says_that_the_work_may_be_done(answer, said):
     async with ScriptedHttp(answer) as http, fresh(http.url, response_bytes=2000) as client:
