@@ -1,8 +1,11 @@
 """Errors that advise arguments of Python say on the command line what is to be done there."""
 
+from ssl import SSLCertVerificationError
 from types import SimpleNamespace
 
 import pytest
+from aiohttp import ClientConnectorCertificateError
+from aiohttp.client_reqrep import ConnectionKey
 
 from mcprelay import Client, Context, NeedsInput, RemoteError, Server
 from mcprelay.auth import Headless, OAuth
@@ -15,7 +18,8 @@ from mcprelay.cli.exit import explain
 from mcprelay.cli.option import Options
 from mcprelay.cli.target import open_client
 from mcprelay.cli.wording import reworded
-from mcprelay.client.failure import ADVICE_FOR, expired
+from mcprelay.client.failure import ADVICE_FOR, expired, proxy_refusal
+from mcprelay.client.http import _sentence
 from mcprelay.errors import AuthorizationRequired, ConfigurationError, Evidence, ToolError
 from mcprelay.server.listening import HttpOptions
 from tests.auth.world import MCP, Issuer, Resource, World, public, world
@@ -70,7 +74,7 @@ async def test_what_a_server_does_not_offer_is_told_with_the_commands_that_list_
 def test_a_time_that_is_over_is_told_with_the_option_that_gives_more():
     call = SimpleNamespace(
         method="tools/call", name="slow", deadline=3.0, limit=None, bound=("request_timeout", 2.5), strays=0,
-        request_id=1, correlation_id="c",
+        request_id=1, correlation_id="c", garbage=b"",
     )  # fmt: skip
     sentence = said(expired(call, Evidence.MAYBE_SENT))
     assert "no answer came within 2.5 seconds (--timeout, or timeout in mcprelay.toml)" in sentence
@@ -79,6 +83,14 @@ def test_a_time_that_is_over_is_told_with_the_option_that_gives_more():
 @pytest.mark.parametrize(("status", "words"), [(403, "(--token, --header)"), (407, "of proxy in mcprelay.toml")])
 def test_credentials_are_given_by_options_and_settings(status, words):
     assert reworded(ADVICE_FOR[status]).endswith(words)
+
+
+def test_what_is_wrong_with_a_proxy_or_a_certificate_is_told_with_the_settings_of_the_file():
+    assert reworded(proxy_refusal(vouched=True)).endswith("those in the address of proxy in mcprelay.toml")
+    untrusted = SSLCertVerificationError(1, "self-signed certificate")
+    key = ConnectionKey("far.example", 443, True, True, None, None, None)
+    sentence = reworded(_sentence(ClientConnectorCertificateError(key, untrusted)))
+    assert sentence.endswith("is named with ca_file in mcprelay.toml, or SSL_CERT_FILE")
 
 
 @pytest.mark.parametrize(

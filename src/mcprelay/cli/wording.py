@@ -22,6 +22,11 @@ _HERE = tuple(
         (r"\(auth=\.\.\., headers=\.\.\.\)", "(--token, --header)"),
         (r"give them as auth=", "give them with --token or --header"),
         (r"put them into proxy=", "put them into the address of proxy in mcprelay.toml"),
+        (r"those in proxy=, or in the environment's address of it", "those in the address of proxy in mcprelay.toml"),
+        (
+            r"named with ssl=, or SSL_CERT_FILE in the environment",
+            "named with ca_file in mcprelay.toml, or SSL_CERT_FILE",
+        ),
         (r"pass client=Registered\([^)]*\); on the command line, --client-id", "give it with --client-id"),
         (r", or set resource= to it when you know it to be right", ""),
         (r'; when you know that it does, set pkce="assumed"', ""),
