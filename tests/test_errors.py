@@ -47,6 +47,16 @@ def test_a_refusal_keeps_what_is_answered():
     assert RequestRefused(404, "no").headers == {}
 
 
+def test_a_call_may_have_run_where_its_evidence_says_so_or_its_answer_leaves_it_open():
+    for evidence, may in ((Evidence.NOT_SENT, False), (Evidence.MAYBE_SENT, True)):
+        assert CallFailed("x", evidence=evidence, may_have_run=not may).may_have_run is may
+    answered = CallFailed("x", evidence=Evidence.ANSWERED)
+    assert not answered.may_have_run
+    answered.may_have_run = True
+    assert answered.may_have_run
+    assert pickle.loads(pickle.dumps(answered)).may_have_run  # noqa: S301
+
+
 def every_error():
     """One of each, with all that it can hold."""
     known = {"evidence": Evidence.MAYBE_SENT, "method": "tools/call", "request_id": 7, "stderr": "last words"}

@@ -35,6 +35,8 @@ from mcprelay.errors import (
         (ConnectionLost("no", evidence=Evidence.NOT_SENT), Exit.UNREACHED),
         (ConnectionLost("no", evidence=Evidence.MAYBE_SENT), Exit.UNKNOWN),
         (DeadlineExceeded("no", evidence=Evidence.MAYBE_SENT), Exit.UNKNOWN),
+        (HttpError("no", status=502, may_have_run=True), Exit.UNKNOWN),
+        (HttpError("no", status=403), Exit.REFUSED),
         (NeedsInput(None, "which seat?"), Exit.ASKED),
         (RuntimeError("a bug"), Exit.REFUSED),
     ],
@@ -52,6 +54,7 @@ def test_a_failure_tells_a_program_what_is_known():
     error = HttpError("the server answered 503", status=503)
     assert explain(error).facts == {
         "kind": "HttpError", "message": "the server answered 503", "evidence": "answered", "status": 503,
+        "may_have_run": False,
     }  # fmt: skip
 
 

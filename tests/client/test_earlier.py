@@ -37,7 +37,9 @@ async def note_of(calling):
     calling.cancel()
     with pytest.raises(asyncio.CancelledError) as caught:
         await calling
-    return caught.value.__notes__
+    notes = caught.value.__notes__
+    assert notes[0].endswith(f": {caught.value.evidence}")
+    return notes
 
 
 async def gone(http):

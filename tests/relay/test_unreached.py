@@ -55,6 +55,36 @@ def test_a_status_is_told_with_what_to_do_about_it(status, advice):
     )
 
 
+@pytest.mark.parametrize(
+    "proxy", ["http://me:secret@proxy.example:3128", Secret("http://me:secret@proxy.example:3128")]
+)
+def test_a_proxy_that_was_shown_credentials_does_not_accept_them(proxy):
+    told = str(refused(HttpError(EVIL, status=407, body=EVIL), over_http(proxy=proxy)))
+    assert told.endswith("HTTP status 407. The proxy does not accept the credentials in the address of proxy.")
+    assert str(refused(HttpError(EVIL, status=407, body=EVIL), over_http(proxy="http://proxy.example"))).endswith(
+        "The proxy wants credentials: put them into the address of proxy."
+    )
+
+
+@pytest.mark.parametrize(
+    ("code", "what", "then"),
+    [
+        (9, "is not valid yet", "See whether the clock of this machine is right; else the server needs another one."),
+        (10, "has expired", "See whether the clock of this machine is right; else the server needs another one."),
+        (62, "is for another host", "Use the address that it names, or give the server one for this address."),
+        (64, "is for another host", "Use the address that it names, or give the server one for this address."),
+        (18, "is not trusted", "An authority of one's own is trusted by ca_file in its settings."),
+    ],
+)
+def test_a_certificate_that_is_not_accepted_is_told_with_what_is_wrong_with_it(code, what, then):
+    cause = ssl.SSLCertVerificationError(1, "EVIL")
+    cause.verify_code, cause.verify_message = code, "what OpenSSL says"
+    failed = ConnectFailed(EVIL, evidence=Evidence.NOT_SENT)
+    failed.__cause__ = cause
+    told = str(refused(failed, over_http()))
+    assert told.endswith(f"The system says: the certificate {what}: what OpenSSL says. {then}")
+
+
 def test_what_the_server_said_is_a_note_that_can_be_shown_anywhere():
     error = refused(ResponseInvalid(EVIL), over_http())
     assert isinstance(error, DefinitionRefused)

@@ -52,7 +52,7 @@ _MEANINGS = {
     Exit.REFUSED: "the server, or the tool, said no",
     Exit.USAGE: "the command, a file or a setting is wrong",
     Exit.UNREACHED: "there was no connection; nothing was sent",
-    Exit.UNKNOWN: "there was no answer; it may have been carried out",
+    Exit.UNKNOWN: "no answer says what came of it; it may have been carried out",
     Exit.ASKED: "the server asked something, and nobody was there to answer",
     Exit.INTERRUPTED: "it was interrupted",
 }
@@ -103,7 +103,7 @@ def explain(error: Exception, *, login_helps: bool = True) -> Failure:
     said = str(error) if isinstance(error, ToolError) else reworded(str(error))
     facts: dict[str, Any] = {"kind": type(error).__name__, "message": said}
     if isinstance(error, CallFailed):
-        facts["evidence"] = str(error.evidence)
+        facts |= {"evidence": str(error.evidence), "may_have_run": error.may_have_run}
         known = {name: getattr(error, name, None) for name in ("status", "code", "exit_code")}
         facts |= {name: value for name, value in known.items() if value is not None}
     return Failure(_code(error), _sentence(error, said, login_helps=login_helps), facts)
@@ -115,8 +115,9 @@ def _code(error: Exception) -> Exit:
     if isinstance(error, NeedsInput):
         return Exit.ASKED
     if isinstance(error, CallFailed):
-        by_evidence = {Evidence.NOT_SENT: Exit.UNREACHED, Evidence.MAYBE_SENT: Exit.UNKNOWN}
-        return by_evidence.get(error.evidence, Exit.REFUSED)
+        if error.evidence is Evidence.NOT_SENT:
+            return Exit.UNREACHED
+        return Exit.UNKNOWN if error.may_have_run else Exit.REFUSED
     if isinstance(error, MCPRelayError):
         return Exit.REFUSED
     return Exit.USAGE if isinstance(error, OSError) else Exit.REFUSED
@@ -154,6 +155,7 @@ def _is_unreadable(error: BaseException) -> bool:
 
 
 def _is_untrusted(error: BaseException) -> bool:
-    from mcprelay.relay.failure import UNTRUSTED, system_reason
+    from mcprelay.client.certificate import UNTRUSTED
+    from mcprelay.relay.failure import CERTIFICATE, system_reason
 
-    return system_reason(error).startswith(UNTRUSTED)
+    return system_reason(error).startswith(f"{CERTIFICATE} {UNTRUSTED.what}")

@@ -165,7 +165,9 @@ def note_attempts(error: CallFailed, call: Call, made: int) -> None:
 
 
 def note_cancelled(error: BaseException, call: Call) -> None:
-    """Say in a cancellation what is known of the call that it ended. Said twice, it is said once."""
+    """Say in a cancellation what is known of the call that it ended, for programs too. Said twice, it is said once."""
+    if not hasattr(error, "evidence"):
+        setattr(error, "evidence", call.so_far)  # noqa: B010 - it is Python's own
     _note(error, f"{what(call)} was cancelled by its caller: ", call.so_far)
 
 

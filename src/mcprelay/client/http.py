@@ -23,6 +23,7 @@ from aiohttp.payload import Payload
 from multidict import CIMultiDict
 from yarl import URL
 
+from mcprelay.client.certificate import fault_of
 from mcprelay.client.failure import PLAIN, PROXY_AUTH, proxy_refusal
 from mcprelay.errors import MAYBE_SENT, NOT_SENT, ConnectionLost, LimitExceeded, NotSent, told
 
@@ -40,11 +41,6 @@ _DRAIN_BYTES = 2**16
 _PIECE = 2**16
 _HEAD_BYTES = 2**16
 _URLS = 256
-_CLOCK = "see whether the clock of this machine is right; else the server needs another one"
-_OTHER = ("is for another host", "use the address that it names, or give the server one for this address")
-_UNTRUSTED = ("is not trusted", "an authority of your own is named with ssl=, or SSL_CERT_FILE in the environment")
-_REFUTED = {9: ("is not valid yet", _CLOCK), 10: ("has expired", _CLOCK), 62: _OTHER, 64: _OTHER}
-"""What OpenSSL says of a certificate by these codes (X509_V_ERR_*), and what to do."""
 
 
 class _Body(Payload):
@@ -367,7 +363,7 @@ def _sentence(error: BaseException) -> str:
 
 def _refuted(error: Exception) -> str:
     """What is wrong with a certificate, and what to do about it."""
-    what, then = _REFUTED.get(getattr(error, "verify_code", 0), _UNTRUSTED)
+    what, then = fault_of(error)
     why = getattr(error, "verify_message", "") or str(error)
     return f"{what} ({told(why.rstrip('.'))}): {then}"
 

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Struct
 
+from mcprelay.client.certificate import fault_of
 from mcprelay.errors import (
     AuthorizationRequired,
     CallFailed,
@@ -37,11 +38,8 @@ from mcprelay.types import Text, ToolResult
 _UNAUTHORIZED = 401
 _LARGEST_CODE = 1 << 31
 """Of the errors of JSON-RPC and of everybody who adds to them, with room to spare."""
-_SENT = {
-    Evidence.NOT_SENT: " Nothing was sent, so the call can be made again.",
-    Evidence.MAYBE_SENT: " It may have been carried out all the same: look before it is made again.",
-    Evidence.ANSWERED: "",
-}
+_UNSENT = " Nothing was sent, so the call can be made again."
+_MAYBE = " It may have been carried out all the same: look before it is made again."
 _SENTENCES: tuple[tuple[type[Exception], str], ...] = (
     (AuthorizationRequired, "The server does not accept the credentials of this application."),
     (DeadlineExceeded, "The call was not answered in time."),
@@ -63,8 +61,8 @@ _RAISE = {
 _SCOPE = re.compile(r"[!#-\[\]-~]{1,100}")
 """A scope (RFC 6749, 3.3) that is not too long to be read."""
 _MOST_SCOPES = 50
-UNTRUSTED = "the certificate is not trusted"
-"""What begins what TLS says of a certificate."""
+CERTIFICATE = "the certificate"
+"""What begins what TLS says of one."""
 _CHAIN = 8
 """How many causes are looked at."""
 
@@ -109,9 +107,10 @@ def tell(error: Exception, *, acts: bool = True) -> Told:
     if isinstance(error, NeedsInput) or _asks(error):
         return Told(local=_NOBODY, code="needs_input")
     if isinstance(error, RemoteError):
-        return Told(local=_answered(error.code), remote=_said(error), code="tool_failed")
+        return Told(local=_answered(error.code) + _sent(error, acts=acts), remote=_said(error), code="tool_failed")
     if isinstance(error, HttpError) and not isinstance(error, AuthorizationRequired):
-        return Told(local=f"The server answered with HTTP status {error.status}.", remote=error.body)
+        local = f"The server answered with HTTP status {error.status}.{_sent(error, acts=acts)}"
+        return Told(local=local, remote=error.body)
     if isinstance(error, RelayError):
         return Told(local=_refused(error), code=error.code)
     if isinstance(error, LimitExceeded):
@@ -124,18 +123,24 @@ def tell(error: Exception, *, acts: bool = True) -> Told:
     if isinstance(error, AuthorizationRequired) and error.status != _UNAUTHORIZED:
         return Told(local="The credentials of this application do not reach for this.", code="authorization")
     if isinstance(error, (ConnectFailed, ConnectionLost)) and error.exit_code is not None:
-        sent = _SENT[error.evidence] if acts else ""
+        sent = _sent(error, acts=acts)
         return Told(local=f"The server's process exited with code {error.exit_code} before it answered.{sent}")
     if type(error) is CallFailed:  # what a handler made of the server's question
         local = "This application could not answer what the server asked, and gave the call up."
-        return Told(local=local + _SENT[Evidence.MAYBE_SENT], code="failed")
+        return Told(local=local + _MAYBE, code="failed")
     for kind, sentence in _SENTENCES:
         if isinstance(error, kind):
-            sent = _SENT[error.evidence] if isinstance(error, CallFailed) and acts else ""
+            sent = _sent(error, acts=acts) if isinstance(error, CallFailed) else ""
             code = "authorization" if kind is AuthorizationRequired else "transport"
             return Told(local=sentence + sent, code=code)
-    sent = _SENT[Evidence.MAYBE_SENT] if acts else ""
-    return Told(local=f"The call failed in this application.{sent}", code="failed")
+    return Told(local=f"The call failed in this application.{_MAYBE if acts else ''}", code="failed")
+
+
+def _sent(error: CallFailed, *, acts: bool) -> str:
+    """What became of the request, as far as that leaves something to do."""
+    if not acts:
+        return ""
+    return _UNSENT if error.evidence is Evidence.NOT_SENT else _MAYBE if error.may_have_run else ""
 
 
 def _asks(error: Exception) -> bool:
@@ -153,7 +158,7 @@ def system_reason(error: BaseException) -> str:
     for each in found:  # first: whoever wraps an error of TLS takes over its number, which means something else there
         verified = getattr(each, "verify_message", None)
         if isinstance(each, ssl.SSLCertVerificationError) and verified:
-            return f"{UNTRUSTED}: {verified}".rstrip(".")
+            return f"{CERTIFICATE} {fault_of(each).what}: {verified}".rstrip(".")
         reason = getattr(each, "reason", None)
         if isinstance(each, ssl.SSLError) and isinstance(reason, str):
             return reason.replace("_", " ").lower()
@@ -180,7 +185,7 @@ def _refused(error: RelayError) -> str:
     if isinstance(error, CallDenied):
         return f"This application does not allow the call: {error.reason}"
     if isinstance(error, TokenFailed):
-        return f"This application has no token for the server now.{_SENT[Evidence.NOT_SENT]}"
+        return f"This application has no token for the server now.{_UNSENT}"
     return f"This application refused the call ({error.code})."
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from mcprelay.client.failure import ADVICE_FOR, PLAIN
+from mcprelay.client import certificate
+from mcprelay.client.failure import ADVICE_FOR, PLAIN, PROXY_AUTH
 from mcprelay.errors import (
     AuthorizationRequired,
     CallFailed,
@@ -25,7 +26,8 @@ from mcprelay.errors import (
 )
 from mcprelay.relay.dial import shows_credentials
 from mcprelay.relay.errors import DefinitionRefused, RelayError, ServerUnreachable, Unauthorized
-from mcprelay.relay.failure import UNTRUSTED, chain, scopes_of, system_reason, tell
+from mcprelay.relay.failure import CERTIFICATE, chain, scopes_of, system_reason, tell
+from mcprelay.relay.settings import Secret
 
 if TYPE_CHECKING:
     from typing import TypeVar
@@ -46,7 +48,7 @@ _ADVICE = {
     403: "it does not allow this to the credentials that it got: set others, as token or headers",
     404: _ELSEWHERE,
     405: _ELSEWHERE,
-    407: "the proxy wants credentials: put them into the address of proxy",
+    PROXY_AUTH: "the proxy wants credentials: put them into the address of proxy",
 }
 """What to do about an HTTP status, by the names of the relay's settings."""
 _MOVED = (
@@ -115,7 +117,7 @@ def _told(error: CallFailed, settings: ServerSettings, *, acts: bool) -> str:
 def _more(error: CallFailed, settings: ServerSettings) -> Iterator[str]:
     """What is known here beside the sentence, and what to do, in sentences."""
     if isinstance(error, HttpError):
-        yield _about(error.status)
+        yield _about(error.status, settings)
         return
     why = system_reason(error)
     if unstarted := _unstarted(error, settings):
@@ -131,13 +133,19 @@ def _more(error: CallFailed, settings: ServerSettings) -> Iterator[str]:
         yield "What its process wrote last is in `stderr` of this error."
 
 
-def _about(status: int) -> str:
+def _about(status: int, settings: ServerSettings) -> str:
     """What to do about an HTTP status."""
+    if status == PROXY_AUTH and "@" in _plain(settings.proxy):
+        return "The proxy does not accept the credentials in the address of proxy."
     if 300 <= status < 400:
         return _MOVED
     if status in _ADVICE:
         return _sentence(_ADVICE[status])
     return f"{_NOTED} The server's log may say more." if status >= 500 else _NOTED
+
+
+def _plain(address: Secret | str | None) -> str:
+    return address.value if isinstance(address, Secret) else address or ""
 
 
 def _remedy(error: CallFailed, settings: ServerSettings, why: str) -> str:
@@ -148,9 +156,8 @@ def _remedy(error: CallFailed, settings: ServerSettings, why: str) -> str:
         return "Run its command in a terminal to see why."
     if why in PLAIN:
         return "Does it speak HTTP without TLS? Then its url begins with http://."
-    if why.startswith(UNTRUSTED):
-        own = "An authority of one's own is trusted by ca_file in its settings."
-        return own if settings.ca_file is None else "ca_file in its settings has other authorities."
+    if why.startswith(CERTIFICATE):
+        return _unverified(why, settings)
     if isinstance(error, DeadlineExceeded):
         return f"It has timeout={settings.timeout:g} seconds: raise timeout, if it only takes longer."
     if isinstance(error, ConnectFailed):
@@ -159,6 +166,15 @@ def _remedy(error: CallFailed, settings: ServerSettings, why: str) -> str:
     if isinstance(error, ConnectionLost) and (settings.url or "").startswith("http://"):
         return f"{_LOOK} If it speaks TLS, its url begins with https://."
     return next(remedy for kind, remedy in _REMEDIES if isinstance(error, kind))
+
+
+def _unverified(why: str, settings: ServerSettings) -> str:
+    """What to do about a certificate that is not accepted."""
+    for fault in (certificate.EARLY, certificate.LATE, certificate.OTHER):
+        if why.startswith(f"{CERTIFICATE} {fault.what}"):
+            return _sentence(fault.then)
+    own = "An authority of one's own is trusted by ca_file in its settings."
+    return own if settings.ca_file is None else "ca_file in its settings has other authorities."
 
 
 def _unstarted(error: CallFailed, settings: ServerSettings) -> str:
