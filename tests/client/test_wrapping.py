@@ -14,6 +14,7 @@ from pydantic import BaseModel, RootModel
 
 from mcprelay.client.answer import ToolAnswer
 from mcprelay.client.output import typed
+from mcprelay.types import Text
 
 
 @dataclass
@@ -48,7 +49,7 @@ class Color(Enum):
 
 def value(structured: Any, kind: Any, *, wraps: bool = True, text: str = "") -> Any:
     raw = UNSET if structured is UNSET else Raw(msgspec.json.encode(structured))
-    return typed(ToolAnswer(structured=raw), text, kind, wraps=wraps)
+    return typed(ToolAnswer(content=(Text(text),), structured=raw), kind, wraps=wraps)
 
 
 OBJECT = {"result": {"a": 1}}

@@ -14,20 +14,24 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import UNSET, Raw, Struct
 
-from mcprelay.client import readable
+from mcprelay.client import content, readable
 from mcprelay.client.failure import raised
 from mcprelay.client.misuse import named, told_value
+from mcprelay.client.outcome import text_of
 from mcprelay.errors import ConfigurationError, told
 from mcprelay.revisions.shape import WRAPPED
+from mcprelay.types import Text, ToolResult
 from mcprelay.wire.field import shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mcprelay.client.answer import ToolAnswer
+    from mcprelay.client.outcome import Block
 
 _decoders: dict[Any, Callable[[Any], Any]] = {}
 _MOST = 1024
+_NOTHING = type(None)
 _WANTED = "output is a type that JSON can be read into, such as float, list[str], a dataclass or a pydantic model"
 
 
@@ -111,31 +115,31 @@ def _foreign(kind: Any, plain: Any) -> Any:
     return plain if kind is object else kind.model_validate_json(msgspec.json.encode(plain))
 
 
-def typed(answer: ToolAnswer, text: str, kind: Any, *, wraps: bool = True) -> Any:
-    """The value of a declared type: from the structured content, or from the text where a revision has no other.
+def typed(answer: ToolAnswer, kind: Any, *, wraps: bool = True) -> Any:
+    """The value of a declared type: from the structured content, else from the content blocks, else from the text.
 
     Args:
         answer: What came.
-        text: Its text.
         kind: The type.
         wraps: Whether a value that need not be an object comes wrapped, in the revision that is spoken.
 
     Raises:
         ValueError: What came is not such a value, or what the type does with it (`__post_init__`, a validator) raised.
     """
+    if kind is ToolResult:
+        return content.whole(answer)
     decode = decoder(kind)
     try:
-        return _typed(answer, text, kind, decode, wraps=wraps)
+        if answer.structured is UNSET or content.is_block(kind):
+            return _from_content(answer.content, kind, decode)
+        return _from_structured(answer.structured, kind, decode, wraps=wraps)
     except ValueError:
         raise
     except Exception as error:
         raise ValueError(f"reading it raised {raised(error)}") from error
 
 
-def _typed(answer: ToolAnswer, text: str, kind: Any, decode: Callable[[Any], Any], *, wraps: bool) -> Any:
-    if answer.structured is UNSET:
-        return _from_text(text, kind, decode)
-    structured: Any = answer.structured
+def _from_structured(structured: Raw, kind: Any, decode: Callable[[Any], Any], *, wraps: bool) -> Any:
     inner = _unwrapped(structured)
     if inner is None:
         return decode(structured)
@@ -147,6 +151,60 @@ def _typed(answer: ToolAnswer, text: str, kind: Any, decode: Callable[[Any], Any
             return decode(then)
         except ValueError:
             raise error from None
+
+
+def _from_content(blocks: tuple[Block, ...], kind: Any, decode: Callable[[Any], Any]) -> Any:
+    """A value out of content alone. A type of one kind of block takes the first such block among others."""
+    if kind is None or kind is _NOTHING:
+        return None
+    if content.is_null(blocks) and _takes_null(decode):
+        return None
+    inside = content.text_inside(blocks)
+    texts = inside is not None or any(isinstance(block, Text) for block in blocks)
+    if content.is_block(kind):
+        blocks = next(((block,) for block in blocks if isinstance(block, kind)), blocks)
+    wanted = content.is_content(kind)
+    if wanted or not texts:
+        for value in content.candidates(blocks):
+            try:
+                return _held(value, kind)
+            except ValueError:
+                continue
+    if not texts:
+        raise ValueError(f"neither JSON nor a text came: {content.described(blocks)}")
+    if wanted and not all(isinstance(block, Text) for block in blocks):  # a text beside bytes may look like base64
+        raise ValueError(content.described(blocks))
+    return _from_text(text_of(blocks) if inside is None else inside, kind, decode)
+
+
+def _takes_null(decode: Callable[[Any], Any]) -> bool:
+    try:
+        return decode(b"null") is None
+    except ValueError:
+        return False
+
+
+def _held(value: Any, kind: Any) -> Any:
+    """A value that is no JSON, such as bytes, as one of a type: itself, in the collection that is wanted.
+
+    Raises:
+        ValueError: It is none.
+    """
+    try:
+        return msgspec.convert(value, kind, dec_hook=_never)
+    except msgspec.ValidationError:
+        raise
+    except TypeError:  # msgspec does not know the type, and `decoder` has found that pydantic does
+        from pydantic import TypeAdapter
+
+        adapter: Any = TypeAdapter(kind, config=None if _is_pydantic(kind) else {"arbitrary_types_allowed": True})
+        return adapter.validate_python(value, strict=True)
+
+
+def _never(kind: Any, value: Any) -> Any:
+    if kind is object:
+        return value
+    raise ValueError("content is no such value")
 
 
 _FIELDS = ("__dataclass_fields__", "__struct_fields__", "__total__", "__attrs_attrs__", "model_fields")
@@ -179,8 +237,6 @@ def _unwrapped(structured: Raw) -> Raw | None:
 def _from_text(text: str, kind: Any, decode: Callable[[Any], Any]) -> Any:
     if kind is str:
         return text
-    if kind is None or kind is type(None):
-        return None
     try:
         return decode(text.encode())
     except ValueError as error:  # a string says itself, without quotes

@@ -17,6 +17,7 @@ from mcprelay.client.outcome import Refused, Succeeded, text_of
 from mcprelay.contract import Contract
 from mcprelay.errors import ConfigurationError
 from mcprelay.revisions import NEWEST, Feature
+from mcprelay.types import ToolResult
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -58,7 +59,7 @@ class Tooling:
         """See `Client.try_call_tool`."""
         if type(tool) is not str or not tool:
             tool, kind = _named(tool, kind)
-        if kind is not None:
+        if kind is not None and kind is not ToolResult:
             output.decoder(kind)  # one that cannot be is told before anything is sent
         encoded = b"{}" if arguments is None else encode_object(arguments, what="the arguments of", of=tool)
         members = b"".join((b'"name":', encode(tool), b',"arguments":', encoded))
@@ -110,7 +111,7 @@ class Tooling:
     def _typed(self, call: Call, answer: ToolAnswer, kind: Any) -> Any:
         try:
             wraps = not self._revision.has(Feature.ANY_STRUCTURED)
-            return output.typed(answer, text_of(answer.content), kind, wraps=wraps)
+            return output.typed(answer, kind, wraps=wraps)
         except ConfigurationError:
             raise
         except ValueError as error:

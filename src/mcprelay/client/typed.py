@@ -9,7 +9,9 @@ import inspect
 import typing
 from typing import TYPE_CHECKING, Any
 
-from mcprelay.client.outcome import Block
+from msgspec import UNSET
+
+from mcprelay.client.content import is_content, is_null
 from mcprelay.contract import Contract
 from mcprelay.errors import ConfigurationError
 from mcprelay.types import Tool, ToolResult
@@ -24,7 +26,6 @@ DEFINITIONS = "__mcp__"
 """The attribute in which registration leaves the definitions, one for each name."""
 
 _NOTHING = type(None)
-_BLOCKS = typing.get_args(Block)
 
 
 class Typed:
@@ -58,13 +59,19 @@ class Typed:
         Raises:
             TypeError: The function does not take such arguments.
         """
-        result = await self._call(self.name, self._bound(args, kwargs), self._output)
-        return self._value(result)
+        kind = self._output
+        result = await self._call(self.name, self._bound(args, kwargs), kind)
+        says_nothing = kind is None and result.structured is UNSET and is_null(result.content)
+        return None if says_nothing else result.value
 
     @property
     def _output(self) -> Any:
-        """The type to decode into: none where what comes back is content and no value."""
-        return None if self._kind is Any or self.definition.output_schema is None else self._kind
+        """The type to decode into: none where what comes back is content that the function's type does not tell."""
+        kind = self._kind
+        if kind is _NOTHING or kind is None:
+            return _NOTHING
+        told = kind is ToolResult or is_content(kind) or self.definition.output_schema is not None
+        return kind if told and kind is not Any else None
 
     def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         name = self.name
@@ -81,20 +88,6 @@ class Typed:
         if missing:
             raise TypeError(f"{name} needs the argument {missing[0]!r}")
         return bound
-
-    def _value(self, result: Result[Any]) -> Any:
-        kind = self._kind
-        if kind is _NOTHING or kind is None:
-            return None
-        if kind is ToolResult:
-            return ToolResult(
-                content=result.content,  # type: ignore[arg-type]  # an `Unknown` block is kept as it came
-                structured_content=result.structured,
-                meta=result.meta or None,
-            )
-        if isinstance(kind, type) and issubclass(kind, _BLOCKS):
-            return next((block for block in result.content if isinstance(block, kind)), None)
-        return result.value
 
 
 def _meant(function: Any, name: str | None) -> Tool:
