@@ -1,6 +1,7 @@
 """What errors say, and what they hold for the program."""
 
 import copy
+import inspect
 import pickle
 
 import pytest
@@ -13,6 +14,7 @@ from mcprelay.errors import (
     ConfigurationError,
     ConnectionLost,
     Evidence,
+    HttpError,
     LimitExceeded,
     MCPRelayError,
     ProtocolError,
@@ -24,6 +26,7 @@ from mcprelay.errors import (
     ToolError,
 )
 from mcprelay.relay.errors import DefinitionChanged, LockUnreadable
+from mcprelay.server.report import ArgumentError
 
 
 def test_a_missing_resource_says_which():
@@ -90,3 +93,42 @@ def test_every_kind_of_error_can_be_carried():
 
 def kinds(root: type) -> set[type]:
     return {root, *(each for kind in root.__subclasses__() for each in kinds(kind))}
+
+
+GIVEN = {
+    "evidence": Evidence.MAYBE_SENT,
+    "errors": [ArgumentError("/a", "a number", "'x'", "a: must be a number")],
+    "head": b"a",
+    "tail": b"b",
+    "question": None,
+    "code": "denied",
+    "status": 429,
+    "allowed": 5,
+    "actual": 7,
+    "position": 3,
+}
+"""What constructors are given that is no text."""
+
+
+def made(kind: type) -> MCPRelayError:
+    """One of a class, made by its constructor from what that demands."""
+    parameters = list(inspect.signature(kind.__init__).parameters.items())[1:]
+    loose = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+    named = [name for name, parameter in parameters if parameter.kind not in loose]
+    if not named:
+        return kind("what went wrong")
+    demanded = {
+        name for name in named if inspect.signature(kind.__init__).parameters[name].default is inspect.Parameter.empty
+    }
+    if issubclass(kind, CallFailed):
+        demanded |= {"evidence", "status"} if issubclass(kind, HttpError) else {"evidence"}
+    return kind(**{name: GIVEN.get(name, f"some {name}") for name in demanded or {named[0]}})
+
+
+@pytest.mark.parametrize("kind", sorted(kinds(MCPRelayError), key=lambda kind: kind.__qualname__))
+@pytest.mark.parametrize("carry", [lambda error: pickle.loads(pickle.dumps(error)), copy.copy, copy.deepcopy])  # noqa: S301
+def test_an_error_of_any_kind_says_the_same_in_another_process(kind, carry):
+    error = made(kind)
+    there = carry(error)
+    assert str(error)
+    assert (type(there), str(there), there.args) == (type(error), str(error), error.args)

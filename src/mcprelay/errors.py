@@ -67,7 +67,9 @@ class MCPRelayError(Exception):
 
 
 def _remade(kind: type[MCPRelayError], args: tuple[Any, ...]) -> MCPRelayError:
-    return kind.__new__(kind, *args)
+    error = kind.__new__(kind, *args)
+    error.args = args  # what is an `OSError` too, as a `TimeoutError` is, leaves this to a constructor
+    return error
 
 
 class ConfigurationError(MCPRelayError, ValueError):
