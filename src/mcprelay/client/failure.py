@@ -145,7 +145,8 @@ def note_sent(error: CallFailed, *, before: bool) -> None:
 def note_refused(error: CallFailed) -> None:
     """Say that the server had refused the call before it could be sent again, and carried nothing of it out."""
     if error.evidence is Evidence.NOT_SENT:
-        error.evidence = Evidence.ANSWERED
+        # What failed in the end may be a greeting: of the call itself nothing was carried out.
+        error.evidence, error.may_have_run = Evidence.ANSWERED, False
         reason = str(error).removesuffix(f"; {_ADVICE[Evidence.NOT_SENT]}")
         error.args = (f"{reason}; {_REFUSED}",)
 
@@ -255,7 +256,7 @@ def too_long(
     call: Call | None, limit: str, allowed: float, *, evidence: Evidence = Evidence.ANSWERED, part: str = "the answer"
 ) -> CallLimitExceeded:
     """The answer, or another message in its place, is over a limit."""
-    asks = call is not None and call.method not in GREETINGS
+    asks = call is not None and call.method not in GREETINGS and evidence is not Evidence.NOT_SENT
     what_is = f"{what(call)}: {part}"
     error = CallLimitExceeded(limit, allowed, what=what_is, evidence=evidence, may_have_run=asks, **known(call))
     if asks:
