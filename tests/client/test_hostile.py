@@ -153,7 +153,7 @@ async def test_a_server_that_asks_and_does_not_read_fills_no_memory(method):
             if number % 100 == 99:
                 await asyncio.sleep(0)
                 await asyncio.sleep(0)
-        held = sum(len(data) for _, data in line._outbox.waiting)
+        held = sum(len(data) for _, data in line._outbox.waiting.values())
         assert held < 2 * 2**20
         assert line.alive
 
@@ -183,7 +183,7 @@ async def test_what_waits_unsent_is_in_work_and_answers_are_kept_while_refusals_
             if number % 100 == 99:
                 await asyncio.sleep(0)
                 await asyncio.sleep(0)
-        held = [data for _, data in line._outbox.waiting]
+        held = [data for _, data in line._outbox.waiting.values()]
         assert sum(b'"result"' in data for data in held) in {299, 300}  # one is being sent, perhaps
         assert sum(map(len, held)) < 2 * 2**20
         assert b"concurrent_requests=300" in held[-1]

@@ -9,6 +9,7 @@ import textwrap
 import pytest
 
 from mcprelay import CallFailed, Client, Evidence
+from mcprelay.errors import ConnectionLost
 
 BODY = """
     import json, os, signal, sys
@@ -79,3 +80,26 @@ async def test_whoever_repeats_at_once_what_was_not_sent_gets_through(serving):
             except CallFailed as error:
                 failures.append(error.evidence)
         assert Evidence.ANSWERED not in failures
+
+
+async def test_what_never_left_for_a_server_that_takes_no_more_fails_without_its_deadline(serving, clock):
+    client = Client(serving("late"), close_timeout=0.1)
+    await client.connect()
+    calls = [asyncio.ensure_future(client.call_tool("t", {"text": "x" * 70_000}, timeout=600)) for _ in range(6)]
+    await asyncio.sleep(0)
+    link = await muted(client)
+    assert not any(call.done() for call in calls)  # the end may follow at once, and says more
+    await clock.advance(1)
+    unsent = [call for call in calls if call.done()]
+    assert len(unsent) >= 3
+    for call in unsent:
+        error = call.exception()
+        assert type(error) is ConnectionLost
+        assert error.evidence is Evidence.NOT_SENT
+        assert "closed its input" in str(error)
+    os.kill(link.channel.pid, signal.SIGUSR1)
+    assert (await calls[0]).text == str(link.channel.pid)
+    await client.aclose()
+    owed = [call for call in calls[1:] if call not in unsent]
+    errors = await asyncio.gather(*owed, return_exceptions=True)
+    assert {error.evidence for error in errors} <= {Evidence.MAYBE_SENT}

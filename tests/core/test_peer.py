@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import weakref
 from typing import Any, Literal, NamedTuple
 
 import pytest
@@ -26,6 +27,7 @@ from mcprelay.core.peer import (
     Replied,
 )
 from mcprelay.errors import Evidence, LocalFault
+from mcprelay.wire import jsonrpc
 
 
 def peer(**options: Any) -> Peer:
@@ -292,6 +294,21 @@ def test_a_deadline_can_be_moved_and_taken_away() -> None:
     us.extend(pending, None)
     assert us.next_deadline is None
     assert us.tick(99.0) == []
+
+
+def test_a_reminder_keeps_nothing_of_a_request_that_was_answered() -> None:
+    class Kept:
+        """What a driver has noted with a request."""
+
+    us = peer()
+    first, second = us.expect("m", 5.0, Kept()), us.expect("m", 9.0, Kept())
+    noted = weakref.ref(first.slot), weakref.ref(second.slot)
+    assert us.next_deadline == 5.0
+    for owed in (first, second):
+        us.receive(jsonrpc.response(owed.id, b"{}"))
+    del first, second, owed
+    assert us._reminders
+    assert [each() for each in noted] == [None, None]
 
 
 @pytest.mark.parametrize("later", [1, 0, -1])

@@ -241,3 +241,29 @@ async def test_a_line_is_taken_at_once_only_where_it_would_not_have_to_wait(pipe
     while not pipe.outlet.congested:
         pipe.outlet.put(b"y" * 9999)
     assert pipe.outlet.offer(b"beyond the high-water mark") == 0
+
+
+async def test_a_line_that_the_second_try_takes_whole_is_counted_once_and_so_is_the_next(pipe, monkeypatch):
+    """The other side reads between two writes of one line: then nothing waits, and nothing is kept to go on with."""
+    write = os.write
+    received = b""
+
+    def reads_between(fd, data):
+        nonlocal received
+        taken = write(fd, data)
+        if taken < len(data):
+            received += pipe.read()
+        return taken
+
+    monkeypatch.setattr(os, "write", reads_between)
+    assert pipe.outlet.put(b"x" * 99_999) == 1
+    assert pipe.outlet.handed == 1
+    pipe.outlet.eager = True
+    assert pipe.outlet.put(b"next") == 2
+    await turn()
+    assert pipe.outlet.handed == 2
+    received += pipe.read()
+    assert received == b"x" * 99_999 + b"\nnext\n"
+    pipe.outlet.put(b"last")
+    await turn()
+    assert pipe.outlet.handed == 3

@@ -42,6 +42,9 @@ _HASTY = ("attach", "offer", "send_nowait", "room", "congested", "handed", "lost
 
 _MUTE = "the server takes no more requests, so the connection to it was closed"
 
+_LAST_WORDS = 1.0
+"""Seconds that a server has to end after it took no more: its end says why."""
+
 _NOISE = 200
 
 _SUSPECTS = 64
@@ -113,8 +116,21 @@ class Line(Link):
                 channel.on_mute = self._muted
 
     def _muted(self) -> None:
-        """The other side takes no more, though it may still answer what it has: the next call finds another link."""
+        """The other side takes no more, though it may still answer what it has: the next call finds another link.
+
+        What has not left never will. Those who wait for it are told so a moment later, when the end of it all, which
+        says more, has not come by then.
+        """
         self.mute = True
+        self.loop.call_later(_LAST_WORDS, self._give_back)
+
+    def _give_back(self) -> None:
+        """Nothing has come after the other side took no more: what never left is told as such."""
+        channel: Any = self.channel
+        for pending in list(self.peer.pending.values()):
+            if self._evidence(pending) is NOT_SENT:
+                self._outbox.drop(pending)
+                self._untaken(pending, NotSent(f"not sent: {channel.lost}"))
 
     async def _leave(self) -> None:
         """End a connection that did not come about. That is not waited for beyond the time that connecting had."""
@@ -165,6 +181,7 @@ class Line(Link):
         if pending is None:  # how far it came was noted when it was settled
             return
         call.evidence = pending.evidence = self._evidence(pending)
+        self._outbox.drop(pending)
         notice = self.peer.abandon(pending, "the caller gave up")
         if notice and call.method not in failure.GREETINGS:  # lifecycle: `initialize` is not cancelled
             self._put(notice)
@@ -191,6 +208,7 @@ class Line(Link):
     def expired(self, call: Call, pending: Pending, notice: bytes) -> None:
         """See `Link`."""
         call.evidence = self._evidence(pending)
+        self._outbox.drop(pending)
         if notice and call.evidence is not NOT_SENT and call.method not in failure.GREETINGS:
             self._put(notice)
         self._fail(call, failure.expired(call, call.evidence, crowd=self.crowd(call.evidence)))
@@ -199,6 +217,7 @@ class Line(Link):
         """See `Link`."""
         if (pending := self.owed(call)) is not None:
             del self.peer.pending[pending.id]
+            self._outbox.drop(pending)
             self._settle(call, Raw(b"{}"))
 
     def _settle(self, call: Call, result: Raw) -> None:

@@ -6,7 +6,8 @@ Knows how a channel takes messages: those in a hurry all at once, others one at 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections import OrderedDict
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from mcprelay.errors import MAYBE_SENT, CallFailed, NotSent
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from mcprelay.core.peer import Peer, Pending
     from mcprelay.ports import Channel
+    from mcprelay.types import RequestId
 
 
 class Answer(bytes):
@@ -35,7 +37,7 @@ class Outbox:
         failed: Told of a call that was not taken: the channel broke, or refused that message alone.
 
     Attributes:
-        waiting: The messages, each with what it is the request of, if it is one.
+        waiting: The messages in their order, each with what it is the request of, if it is one.
         unsaid: How many bytes of what waits are neither a call nor an answer.
         answers: How many answers to questions wait.
     """
@@ -49,7 +51,8 @@ class Outbox:
         put: Callable[[Pending | None, bytes, Callable[[bytes], int]], bool],
         failed: Callable[[Pending, NotSent | CallFailed], None],
     ) -> None:
-        self.waiting: deque[tuple[Pending | None, bytes]] = deque()
+        self.waiting: OrderedDict[RequestId, tuple[Pending | None, bytes]] = OrderedDict()
+        self._others = count(-1, -1)  # stand for ids, which are not negative, where there is none
         self.unsaid = 0
         self.answers = 0
         self._channel: Any = channel
@@ -61,11 +64,17 @@ class Outbox:
 
     def add(self, pending: Pending | None, data: bytes) -> None:
         """One more message waits."""
-        self.waiting.append((pending, data))
         if pending is None:
+            self.waiting[next(self._others)] = None, data
             self._count(data, 1)
+        else:
+            self.waiting[pending.id] = pending, data
         if self._idle is not None and not self._idle.done():
             self._idle.set_result(None)
+
+    def drop(self, pending: Pending) -> None:
+        """A request is given up: if it is here, it never leaves, and is not kept."""
+        self.waiting.pop(pending.id, None)
 
     async def run(self) -> None:
         """Send what waits, for ever. What the channel raises, beside that it did not take a message, is raised."""
@@ -80,10 +89,9 @@ class Outbox:
         try:
             await self._channel.room()
         except NotSent as error:
-            while self.waiting:
-                pending, _ = self.waiting.popleft()
-                if pending is not None:
-                    self._failed(pending, error)
+            while (first := self._next()) is not None:
+                if first[0] is not None:
+                    self._failed(first[0], error)
             return
         while (first := self._next()) is not None:
             self._put(*first, self._channel.send_nowait)
@@ -106,7 +114,7 @@ class Outbox:
     def _next(self) -> tuple[Pending | None, bytes] | None:
         """The next message that waits. A call that was given up while it waited is passed over."""
         while self.waiting:
-            pending, data = self.waiting.popleft()
+            _, (pending, data) = self.waiting.popitem(last=False)
             if pending is None:
                 self._count(data, -1)
             if pending is None or self._peer.pending.get(pending.id) is pending:

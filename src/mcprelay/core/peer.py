@@ -178,7 +178,7 @@ class Peer:
         self.dropped = 0
         self.rejected = 0
         self._abandoned: dict[RequestId, None] = {}
-        self._reminders: list[tuple[float, int, Pending]] = []  # a heap
+        self._reminders: list[tuple[float, int, RequestId]] = []  # a heap
         self._unnoted = math.inf
 
     # --- what comes in
@@ -313,19 +313,20 @@ class Peer:
         elif len(reminders) > _IDLE_REMINDERS and len(reminders) > 4 * len(self.pending):
             self._note_all()
         else:
-            heapq.heappush(reminders, (deadline, id(pending), pending))
+            heapq.heappush(reminders, (deadline, id(pending), pending.id))
 
     def _note_all(self) -> None:
         self._reminders = [
-            (each.deadline, id(each), each) for each in self.pending.values() if each.deadline is not None
+            (each.deadline, id(each), each.id) for each in self.pending.values() if each.deadline is not None
         ]
         heapq.heapify(self._reminders)
         self._unnoted = math.inf
 
-    def _is_due(self, entry: tuple[float, int, Pending]) -> bool:
+    def _is_due(self, entry: tuple[float, int, RequestId]) -> bool:
         """Whether a reminder still stands: its request is owed an answer, and its deadline has not been moved."""
-        deadline, _, pending = entry
-        return self.pending.get(pending.id) is pending and pending.deadline == deadline
+        deadline, _, request_id = entry
+        pending = self.pending.get(request_id)
+        return pending is not None and pending.deadline == deadline
 
     def answer(self, request_id: RequestId, result: bytes) -> bytes:
         """The answer to a request of the peer's; no bytes when it was cancelled meanwhile."""
@@ -367,7 +368,7 @@ class Peer:
         """The requests of ours whose deadline has passed."""
         events: list[Event] = []
         while (due := self.next_deadline) is not None and due <= now:
-            pending = heapq.heappop(self._reminders)[2]
+            pending = self.pending[heapq.heappop(self._reminders)[2]]
             events.append(Expired(pending, self.abandon(pending, "the deadline passed")))
         return events
 

@@ -126,9 +126,12 @@ class Outlet:
         return self._put
 
     def _go_on_later(self, block: bytes, written: int) -> int:
-        """The first line of a turn was not taken whole: what was in the way shows again."""
-        self._size = len(block)
+        """The first line of a turn was not taken whole: what was in the way shows again, or is gone."""
         more, broken = self._write(memoryview(block)[written:])
+        if written + more == len(block):
+            self.handed += 1
+            return self._put
+        self._size = len(block)
         self._keep(block, [0], written + more, broken)
         if self.lost is not None and self.handed < self._put:
             raise NotSent(f"not sent: {self.lost}")
