@@ -99,7 +99,9 @@ async def test_what_never_left_for_a_server_that_takes_no_more_fails_without_its
         assert "closed its input" in str(error)
     os.kill(link.channel.pid, signal.SIGUSR1)
     assert (await calls[0]).text == str(link.channel.pid)
-    await client.aclose()
+    closing = asyncio.ensure_future(client.aclose())
+    while not closing.done():
+        await clock.advance(1)
     owed = [call for call in calls[1:] if call not in unsent]
     errors = await asyncio.gather(*owed, return_exceptions=True)
     assert {error.evidence for error in errors} <= {Evidence.MAYBE_SENT}
