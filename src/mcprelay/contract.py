@@ -6,7 +6,7 @@ It knows types and texts, and neither how they become a schema nor how they trav
 
 from __future__ import annotations
 
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, overload
 
 from msgspec import Struct
 
@@ -44,6 +44,7 @@ class Contract(Struct, Generic[InputT, OutputT], frozen=True, kw_only=True):
     meta: Meta | None = None
 
 
+@overload
 def define(
     name: str,
     *,
@@ -54,13 +55,37 @@ def define(
     annotations: ToolAnnotations | None = None,
     icons: tuple[Icon, ...] | None = None,
     meta: Meta | None = None,
-) -> Contract[InputT, OutputT]:
+) -> Contract[InputT, OutputT]: ...
+@overload
+def define(
+    name: str,
+    *,
+    input: type[InputT],
+    output: object,
+    title: str | None = None,
+    description: str | None = None,
+    annotations: ToolAnnotations | None = None,
+    icons: tuple[Icon, ...] | None = None,
+    meta: Meta | None = None,
+) -> Contract[InputT, Any]: ...
+def define(
+    name: str,
+    *,
+    input: type[InputT],
+    output: Any,
+    title: str | None = None,
+    description: str | None = None,
+    annotations: ToolAnnotations | None = None,
+    icons: tuple[Icon, ...] | None = None,
+    meta: Meta | None = None,
+) -> Contract[InputT, Any]:
     """A contract that both sides may import.
 
     Args:
         name: 1 to 128 ASCII letters, digits and `_ - .` (server/tools, "Tool Names").
         input: A dataclass, TypedDict, msgspec Struct, attrs class or pydantic model: its fields are the arguments.
-        output: Any type that JSON can carry. `type(None)` for a tool that returns nothing.
+        output: Any type that JSON can carry, bytes and content blocks; `type(None)` for a tool that returns nothing.
+            Checkers take what is no class, such as a union or a `Literal`, for `Any`.
         title: For display.
         description: For the model. The input type's docstring when left out.
         annotations: Hints about behavior.

@@ -135,8 +135,8 @@ async def test_content_is_read_into_the_declared_type(client, name, arguments, k
         ("picture", Empty, "a picture (image/png, 8 bytes)"),
         ("mixed", bytes, "a text, a picture (image/png, 8 bytes)"),
         ("receipt", Image, "an embedded resource (application/pdf, 10 bytes)"),
-        ("nothing", str, "no content came"),
-        ("nothing", bytes, "no content came"),
+        ("nothing", str, "neither JSON nor a text came"),
+        ("nothing", bytes, "neither JSON nor a text came"),
     ],
 )
 async def test_what_is_no_such_value_is_refused_and_says_what_came(client, name, kind, said):

@@ -3,7 +3,7 @@
 
 from collections.abc import AsyncIterator, Awaitable, Iterator
 from dataclasses import dataclass
-from typing import Annotated, assert_type
+from typing import Annotated, Any, Literal, Optional, TypedDict, assert_type
 
 from mcprelay import (
     Annotations,
@@ -11,7 +11,10 @@ from mcprelay import (
     Context,
     Contract,
     Depends,
+    InputRequired,
+    Refused,
     Server,
+    Succeeded,
     ToolResult,
     define,
     prompt,
@@ -19,9 +22,10 @@ from mcprelay import (
     tool,
 )
 from mcprelay.client.outcome import Result
+from mcprelay.client.question import Outcome
 from mcprelay.proxy import proxy
+from mcprelay.server import dispatch
 from mcprelay.server.call import Call, HttpRequest, Principal
-from mcprelay.server.dispatch import CallNext, Outcome
 from mcprelay.server.event import Event, Handling
 
 
@@ -183,7 +187,7 @@ async def at_the_other_end(client: Client) -> None:
 
 
 @server.middleware
-async def audit(call: Call, call_next: CallNext) -> Outcome:
+async def audit(call: Call, call_next: dispatch.CallNext) -> dispatch.Outcome:
     outcome = await call_next(call)
     if isinstance(outcome, ToolResult) and outcome.is_error:
         assert_type(call.target, str | None)
@@ -201,3 +205,57 @@ def run() -> None:
     server.run("stdio", state=Tenant(1))
     server.run("http", host="127.0.0.1", port=8000)
     proxy(Client("https://example.com/mcp")).run("http")
+
+
+# --- calls by name and by contract: what is a class keeps its type, and what is none is `Any`
+
+
+class Look(TypedDict):
+    name: str
+
+
+look = define("look", input=Look, output=int)
+maybe = define("maybe", input=Greet, output=int | None)
+word = define("word", input=Greet, output=Literal["x", "y"])
+
+
+async def by_name(client: Client) -> None:
+    assert_type(await client.call_tool("x"), Result[Any])
+    assert_type(await client.call_tool("x", {"a": 1}, timeout=5), Result[Any])
+    assert_type(await client.call_tool("x", output=None), Result[Any])
+    assert_type(await client.call_tool("x", output=int), Result[int])
+    assert_type(await client.call_tool("x", output=list[int]), Result[list[int]])
+    assert_type(await client.call_tool("x", output=bytes), Result[bytes])
+    await client.call_tool("x", output=int | None)
+    await client.call_tool("x", output=Optional[int])  # noqa: UP045 - as many write it
+    await client.call_tool("x", output=Literal["a"])
+    await client.call_tool("x", output=Annotated[int, "a"])
+    await client.call_tool("x", output=Any)
+    assert_type(await client.call_tool(look, {"name": "a"}), Result[int])
+    await client.call_tool(maybe, Greet("Ada"))
+    await client.call_tool(word, Greet("Ada"))
+
+
+async def tried(client: Client) -> str:
+    assert_type(await client.try_call_tool("x"), Outcome[Any])
+    assert_type(await client.try_call_tool("x", output=int), Outcome[int])
+    assert_type(await client.try_call_tool(greet, Greet("Ada")), Outcome[str])
+    await client.try_call_tool("x", output=int | None)
+    outcome = await client.try_call_tool("greet")
+    while isinstance(outcome, InputRequired):
+        outcome = await outcome.answer({"name": {"value": "Ada"}})
+    match outcome:
+        case Succeeded(value):
+            return str(value)
+        case Refused() as no:
+            return no.text
+
+
+async def matched(client: Client) -> None:
+    match await client.try_call_tool("buy", {"item": "moon"}):
+        case Succeeded(value):
+            str(value)
+        case Refused() as no:
+            str(no.text)
+        case InputRequired() as question:
+            str(question)

@@ -25,7 +25,8 @@ def mypy(file: Path) -> dict[int, str]:
     """The errors of a file, by line."""
     cache = ROOT / ".mypy_cache" / "typing"
     found = run(
-        "mypy", "--config-file=", "--strict", "--no-incremental" if not cache.parent.exists() else "--incremental",
+        "mypy", "--config-file=", "--strict", "--warn-unreachable",
+        "--no-incremental" if not cache.parent.exists() else "--incremental",
         f"--cache-dir={cache}", "--python-version=3.11", "--no-pretty", "--hide-error-context", str(file),
     )  # fmt: skip
     assert found.returncode in (0, 1), found.stdout + found.stderr

@@ -2,6 +2,7 @@
 # pyright: strict
 
 from dataclasses import dataclass
+from typing import TypedDict
 
 from mcprelay import Client, Context, Server, define, resource, tool
 from mcprelay.server.call import Call
@@ -115,3 +116,24 @@ def not_async(call: Call) -> str:
 
 
 server.middleware(not_async)  # error
+
+
+# --- a contract called with something else than its input
+
+
+class Look(TypedDict):
+    name: str
+
+
+look = define("look", input=Look, output=int)
+
+
+async def by_contract(client: Client) -> None:
+    await client.call_tool(look, {"nam": "typo"})  # error
+    await client.call_tool(greet, Look(name="a"))  # error
+    await client.call_tool(greet, 5)  # error
+    await client.call_tool(greet)  # error
+    await client.try_call_tool(look, {"nam": "typo"})  # error
+    await client.try_call_tool(greet, 5)  # error
+    await client.call_tool("x", {}, timout=3)  # error
+    await client.try_call_tool("x", {}, timout=3)  # error

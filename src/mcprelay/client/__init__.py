@@ -5,8 +5,8 @@ from __future__ import annotations
 import inspect
 import os
 import ssl as tls
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, Self, TypeVar, Unpack, overload
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
 import msgspec
 
@@ -16,7 +16,8 @@ from mcprelay.client import argument, discarded, handshake, misuse
 from mcprelay.client.argument import encode_object
 from mcprelay.client.cache import Cache
 from mcprelay.client.caller import Caller
-from mcprelay.client.catalogue import Catalogue, needs_input
+from mcprelay.client.calling import ToolCalls
+from mcprelay.client.catalogue import Catalogue
 from mcprelay.client.connection import Connection
 from mcprelay.client.discarded import Discarded
 from mcprelay.client.ear import Ear
@@ -26,17 +27,14 @@ from mcprelay.client.listening import Listening
 from mcprelay.client.memory import SHARED, Memory
 from mcprelay.client.network import Network
 from mcprelay.client.option import CallOptions, Fields, TimeOptions
-from mcprelay.client.outcome import Refused, Result, Succeeded
 from mcprelay.client.party import Party, weakly
 from mcprelay.client.progress import Hearing, OnLog, OnProgress
-from mcprelay.client.question import InputRequired, Outcome
 from mcprelay.client.retry import Retry
 from mcprelay.client.setting import DEFAULTS, Settings
 from mcprelay.client.shelf import Shelf
 from mcprelay.client.target import target_of
 from mcprelay.client.toolbox import Toolbox
 from mcprelay.client.tooling import Tooling
-from mcprelay.contract import Contract
 from mcprelay.errors import ConfigurationError
 from mcprelay.ports import Channel, Sender
 from mcprelay.revisions import Era
@@ -45,18 +43,13 @@ from mcprelay.types import ClientCapabilities, Implementation, LogLevel, Subscri
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from mcprelay.server.context import Context
-
 __all__ = ["Client"]
-
-T = TypeVar("T")
-P = ParamSpec("P")
 
 _METHOD = "the name of a method, such as 'tools/list'"
 _TOOLS_CHANGED = "notifications/tools/list_changed"
 
 
-class Client(Catalogue):
+class Client(ToolCalls, Catalogue):
     """One server, as its client sees it. May be used by many tasks of one event loop at once.
 
     `async with client:`, or `connect()` and `aclose()`, in any task. A client that was closed can be opened again.
@@ -238,125 +231,6 @@ class Client(Catalogue):
             if link.revision is not None and link.revision.era is Era.STATELESS:
                 handshake.discovered(link, result, call)
         return self.server
-
-    # --- tools
-
-    @overload
-    async def call_tool(
-        self, tool: Contract[Any, T], arguments: Any = None, **options: Unpack[CallOptions]
-    ) -> Result[T]: ...
-    @overload
-    async def call_tool(
-        self, tool: str, arguments: Any = None, *, output: type[T], **options: Unpack[CallOptions]
-    ) -> Result[T]: ...
-    @overload
-    async def call_tool(
-        self, tool: str, arguments: Any = None, *, output: None = None, **options: Unpack[CallOptions]
-    ) -> Result[Any]: ...
-    async def call_tool(
-        self,
-        tool: str | Contract[Any, Any],
-        arguments: Any = None,
-        *,
-        output: Any = None,
-        **options: Unpack[CallOptions],
-    ) -> Result[Any]:
-        """Call a tool.
-
-        Exactly one request is sent where the server is of the newest era: no list is asked for.
-
-        Args:
-            tool: Its name, or its contract (`define`).
-            arguments: A mapping, or a value of the contract's input type.
-            output: The type of the value; any JSON when left out.
-            options: See `CallOptions`.
-
-        Returns:
-            The value, with content and metadata.
-
-        Raises:
-            ToolError: The tool said no; its content is inside.
-            NeedsInput: It asks something that no handler answers; the question is inside.
-            CallFailed: There is no answer, and `evidence` says whether it may have run.
-            ConfigurationError: The call cannot be sent as it is. Nothing was.
-        """
-        outcome = await self._tooling.call(tool, arguments, output, options)
-        if type(outcome) is Succeeded:
-            return outcome
-        if isinstance(outcome, InputRequired):
-            raise needs_input(outcome)
-        assert isinstance(outcome, Refused), "there is no other outcome"  # noqa: S101 - `Outcome` has three
-        raise outcome.error
-
-    async def try_call_tool(
-        self,
-        tool: str | Contract[Any, T],
-        arguments: Any = None,
-        *,
-        output: type[T] | None = None,
-        **options: Unpack[CallOptions],
-    ) -> Outcome[T]:
-        """Call a tool, and get a refusal or a question as a value: `match` on `Succeeded`, `Refused`, `InputRequired`.
-
-        Arguments as for `call_tool`.
-
-        Raises:
-            CallFailed: There is no answer.
-            ConfigurationError: The call cannot be sent as it is. Nothing was.
-        """
-        return await self._tooling.call(tool, arguments, output, options)
-
-    @overload
-    def tool(
-        self,
-        function: Callable[Concatenate[Context[Any], P], Coroutine[Any, Any, T]],
-        *,
-        name: str | None = None,
-        **options: Unpack[CallOptions],
-    ) -> Callable[P, Awaitable[T]]: ...
-    @overload
-    def tool(
-        self,
-        function: Callable[Concatenate[Context[Any], P], T],
-        *,
-        name: str | None = None,
-        **options: Unpack[CallOptions],
-    ) -> Callable[P, Awaitable[T]]: ...
-    @overload
-    def tool(
-        self,
-        function: Callable[P, Coroutine[Any, Any, T]],
-        *,
-        name: str | None = None,
-        **options: Unpack[CallOptions],
-    ) -> Callable[P, Awaitable[T]]: ...
-    @overload
-    def tool(
-        self, function: Callable[P, T], *, name: str | None = None, **options: Unpack[CallOptions]
-    ) -> Callable[P, Awaitable[T]]: ...
-    def tool(self, function: Any, *, name: str | None = None, **options: Unpack[CallOptions]) -> Any:
-        """The tool that a function serves, typed as the function: `await client.tool(add)(a=1, b=2)`.
-
-        A `Context` that comes first is not part of the call. For other injected parameters use a contract (`define`).
-
-        Args:
-            function: A function that a `Server` has registered as a tool; it does not run here.
-            name: The tool's name, where it is not the one name that the function is registered under: one of several,
-                or what the server makes of it, as where it mounts another.
-            options: See `CallOptions`.
-
-        Returns:
-            An asynchronous function that gives the tool's value, or raises what `call_tool` does.
-
-        Raises:
-            ConfigurationError: The function is no tool, or is one under several names and it is not said which.
-        """
-        from mcprelay.client.typed import Typed
-
-        async def call(tool: str, arguments: dict[str, Any], kind: Any) -> Result[Any]:
-            return await self.call_tool(tool, arguments, output=kind, **options)
-
-        return Typed(function, call, name=name)
 
     # --- anything else
 

@@ -93,9 +93,9 @@ def plain_of(structured: Any) -> Any:
 
 
 def described(content: tuple[Block, ...]) -> str:
-    """What came in place of a text, in words."""
+    """What came in place of a value, in words."""
     named = ", ".join(map(_described, content[:_MOST])) + ", …" * (len(content) > _MOST)
-    return f"what came is {named}" if named else "no content came"
+    return f"what came is {named}" if named else "neither JSON nor a text came"
 
 
 def _described(block: Block) -> str:

@@ -170,9 +170,8 @@ def _from_content(blocks: tuple[Block, ...], kind: Any, decode: Callable[[Any], 
                 return _held(value, kind)
             except ValueError:
                 continue
-    if not texts:
-        raise ValueError(f"neither JSON nor a text came: {content.described(blocks)}")
-    if wanted and not all(isinstance(block, Text) for block in blocks):  # a text beside bytes may look like base64
+    mixed = wanted and not all(isinstance(block, Text) for block in blocks)  # such a text may look like base64
+    if mixed or not texts:
         raise ValueError(content.described(blocks))
     return _from_text(text_of(blocks) if inside is None else inside, kind, decode)
 
