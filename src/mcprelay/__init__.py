@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from mcprelay.client.sampling import Sampling
     from mcprelay.contract import Contract, define
     from mcprelay.errors import (
+        AlreadyAnswered,
+        AnswerInvalid,
         AuthorizationRequired,
         CallFailed,
         CallLimitExceeded,
@@ -106,6 +108,8 @@ _MODULES: dict[str, tuple[str, ...]] = {
     "mcprelay.client.sampling": ("Sampling",),
     "mcprelay.contract": ("Contract", "define"),
     "mcprelay.errors": (
+        "AlreadyAnswered",
+        "AnswerInvalid",
         "AuthorizationRequired",
         "CallFailed",
         "CallLimitExceeded",
@@ -166,7 +170,9 @@ _MODULES: dict[str, tuple[str, ...]] = {
 _PLACES = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
+    "AlreadyAnswered",
     "Annotations",
+    "AnswerInvalid",
     "Audio",
     "AuthorizationRequired",
     "CallFailed",

@@ -2,7 +2,9 @@
 
     MCPRelayError
     ├── ConfigurationError           you set something up wrongly; the message names the setting
-    │   └── DefinitionError          a tool, resource or prompt cannot be registered as written
+    │   ├── DefinitionError          a tool, resource or prompt cannot be registered as written
+    │   ├── AnswerInvalid            an answer does not fit the question; carries its key and the fields
+    │   └── AlreadyAnswered          a question has its answer, or gets it now
     ├── LocalFault                   this program misused a protocol machine; never the peer's doing
     ├── LimitExceeded                a limit was hit; carries the setting's name
     ├── ProtocolError                a JSON-RPC error: raised by a handler, it is sent as it stands
@@ -78,6 +80,25 @@ class ConfigurationError(MCPRelayError, ValueError):
 
 class DefinitionError(ConfigurationError):
     """A tool, resource or prompt cannot be registered as it is written."""
+
+
+class AnswerInvalid(ConfigurationError):
+    """An answer does not fit the question that it is for: what was filled in is to be mended. Nothing was sent.
+
+    Attributes:
+        key: The question's key, where one of those asked is meant.
+        fields: By the form's field, what is wrong with it, as in `{"age": "must be integer, not 'x'"}`; empty where it
+            is not a field that is wrong. Names and bounds are the server's words: untrusted.
+    """
+
+    def __init__(self, message: str, *, key: str | None = None, fields: Mapping[str, str] | None = None) -> None:
+        super().__init__(message)
+        self.key = key
+        self.fields = dict(fields or {})
+
+
+class AlreadyAnswered(ConfigurationError):
+    """A question was answered before, or is at this moment: what was asked for may run only once for it."""
 
 
 class LocalFault(MCPRelayError, RuntimeError):

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from mcprelay.client.misuse import told_value
+from mcprelay.errors import AnswerInvalid
 from mcprelay.types import ElicitResult
 from mcprelay.wire.field import shown
 
@@ -78,7 +79,7 @@ class Elicitation(Struct, frozen=True, rename="camel", kw_only=True):
             values: The same as keywords.
 
         Raises:
-            ValueError: The form wants something else; the text names each field.
+            AnswerInvalid: The form wants something else: a `ValueError` whose `fields` say of each what is wrong.
             TypeError: `content` has no fields.
         """
         if self.mode == "url":
@@ -99,43 +100,44 @@ class Elicitation(Struct, frozen=True, rename="camel", kw_only=True):
         """A result that somebody made, ready to send. Defaults are not filled in: it says everything itself.
 
         Raises:
-            ValueError: It does not fit the question; the text says what would.
+            AnswerInvalid: It does not fit the question; the text says what would.
             TypeError: Its content has no fields.
         """
         if result.action not in ACTIONS:
-            raise ValueError(f"the action is {', '.join(map(repr, ACTIONS))}, and not {told_value(result.action)}")
+            raise AnswerInvalid(f"the action is {', '.join(map(repr, ACTIONS))}, and not {told_value(result.action)}")
         content = result.content
         if result.action != "accept" or self.mode == "url":
             if content:
-                raise ValueError("content belongs to a form that is accepted: leave it out")
+                raise AnswerInvalid("content belongs to a form that is accepted: leave it out")
             return msgspec.structs.replace(result, content=None)
         if content is None and self.fields:
             named = ", ".join(map(shown, list(self.fields)[:_SHOWN]))
-            raise ValueError(f"a form is accepted with its content: a mapping of {named}; None declines it")
+            raise AnswerInvalid(f"a form is accepted with its content: a mapping of {named}; None declines it")
         plain = _mapping(content)
         self._check(plain)
         return msgspec.structs.replace(result, content=plain)
 
     def _check(self, filled: dict[str, Any]) -> None:
-        faults = list(self._faults(filled))
+        faults = dict(self._faults(filled))
         if not faults:
             return
+        said = [f"{shown(name)} {fault}" for name, fault in faults.items()]
         unknown = [shown(name) for name in filled if name not in self.fields]
         if unknown and self.fields:
-            faults.append(f"the form has no {', '.join(unknown[:_SHOWN])}")
-        raise ValueError(f"the answer does not fit the form: {'; '.join(faults)}")
+            said.append(f"the form has no {', '.join(unknown[:_SHOWN])}")
+        raise AnswerInvalid(f"the answer does not fit the form: {'; '.join(said)}", fields=faults)
 
-    def _faults(self, filled: dict[str, Any]) -> Iterator[str]:
+    def _faults(self, filled: dict[str, Any]) -> Iterator[tuple[str, str]]:
         required = self.requested_schema.get("required")
         for name in required if isinstance(required, list) else ():
             if isinstance(name, str) and name not in filled:
-                yield f"{shown(name)} is required"
+                yield name, "is required"
         for name, field in self.fields.items():
             if name not in filled:
                 continue
             wanted = _bound(filled[name], field) if _fits(filled[name], field) else _wanted(field)
             if wanted:
-                yield f"{shown(name)} must be {wanted}, not {shown(filled[name])}"
+                yield name, f"must be {wanted}, not {shown(filled[name])}"
 
 
 def _is_address(url: str) -> bool:

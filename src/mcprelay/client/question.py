@@ -14,7 +14,7 @@ from mcprelay.client.misuse import told_value
 from mcprelay.client.outcome import Refused, Succeeded
 from mcprelay.client.sampling import Sampling
 from mcprelay.core.dialogue import flaw
-from mcprelay.errors import ConfigurationError, told
+from mcprelay.errors import AlreadyAnswered, AnswerInvalid, ConfigurationError, told
 from mcprelay.types import InputRequest
 from mcprelay.wire.field import shown
 
@@ -79,12 +79,25 @@ class InputRequired(Generic[T]):
             `Succeeded`, `Refused`, or the next question.
 
         Raises:
-            ConfigurationError: The keys are not those that were asked, an answer does not fit its question, or it was
-                answered already. Nothing was sent.
+            AnswerInvalid: The keys are not those that were asked, or an answer does not fit its question: `key` and
+                `fields` say where. Nothing was sent.
+            AlreadyAnswered: It was answered before, or is at this moment. Nothing was sent.
+            ConfigurationError: `answers` is no mapping.
             CallFailed: The call failed. It was sent before, so its evidence is never `NOT_SENT`.
         """
         if not isinstance(answers, Mapping):
             raise ConfigurationError(f"a question is answered with a mapping from its keys, not {told_value(answers)}")
+        if self._answered:
+            raise AlreadyAnswered("this question was answered already: what was asked for may run only once for it")
+        shaped_answers = self._shaped(answers)
+        self._answered = True
+        try:
+            return await self._go_on(shaped_answers, timeout, deadline)
+        except BaseException:
+            self._answered = False  # whether it is safe to answer again is what the failure's evidence says
+            raise
+
+    def _shaped(self, answers: Mapping[str, Any]) -> dict[str, Raw]:
         missing, unasked = self.requests.keys() - answers.keys(), answers.keys() - self.requests.keys()
         if missing or unasked:
             said = [
@@ -92,21 +105,8 @@ class InputRequired(Generic[T]):
                 for what, keys in (("no answer for", missing), ("nobody asked", unasked))
                 if keys
             ]
-            raise ConfigurationError(f"answer exactly what was asked: {'; '.join(said)}")
-        shaped_answers = {}
-        for key, request in self.requests.items():
-            try:
-                shaped_answers[key] = Raw(_encode(shaped(request, answers[key])))
-            except (ValueError, TypeError) as error:
-                raise ConfigurationError(f"the answer for {shown(key)} does not fit: {error}") from error
-        if self._answered:
-            raise ConfigurationError("this question was answered already: what was asked for may run only once for it")
-        self._answered = True
-        try:
-            return await self._go_on(shaped_answers, timeout, deadline)
-        except BaseException:
-            self._answered = False  # whether it is safe to answer again is what the failure's evidence says
-            raise
+            raise AnswerInvalid(f"answer exactly what was asked: {'; '.join(said)}")
+        return {key: _shaped(key, request, answers[key]) for key, request in self.requests.items()}
 
 
 Outcome: TypeAlias = Succeeded[T] | Refused | InputRequired[T]
@@ -119,6 +119,14 @@ def fault(request: InputRequest) -> str | None:
     except msgspec.ValidationError as error:
         return str(error)
     return flaw(question.messages) if isinstance(question, Sampling) else None
+
+
+def _shaped(key: str, request: InputRequest, answer: Any) -> Raw:
+    try:
+        return Raw(_encode(shaped(request, answer)))
+    except (ValueError, TypeError) as error:
+        fields = error.fields if isinstance(error, AnswerInvalid) else None
+        raise AnswerInvalid(f"the answer for {shown(key)} does not fit: {error}", key=key, fields=fields) from error
 
 
 def _asks(request: InputRequest) -> str:
