@@ -31,6 +31,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from mcprelay.server.block import sound_contents
 from mcprelay.server.encoding import ResultInvalid, encode
 from mcprelay.server.file import (
     FILE_BYTES,
@@ -69,11 +70,13 @@ def resource_result(
         LimitExceeded: A file or stream is longer than `file_bytes`.
     """
     if isinstance(value, ReadResourceResult):
+        for at, contents in enumerate(value.contents):
+            sound_contents(contents, f" (contents[{at}])")
         return value
-    contents = _Maker(uri, mime_type, file_bytes).contents(value)
+    made = _Maker(uri, mime_type, file_bytes).contents(value)
     if meta is not None:
-        contents = [item if item.meta is not None else replace(item, meta=meta) for item in contents]
-    return ReadResourceResult(contents=tuple(contents))
+        made = [item if item.meta is not None else replace(item, meta=meta) for item in made]
+    return ReadResourceResult(contents=tuple(made))
 
 
 class _Maker:
@@ -97,9 +100,9 @@ class _Maker:
     def one(self, value: Any) -> ResourceContents:
         """One value as contents."""
         if isinstance(value, ResourceContents):
-            return value
+            return sound_contents(value)
         if isinstance(value, EmbeddedResource):
-            return value.resource
+            return sound_contents(value.resource)
         if isinstance(value, str):
             return self._text(str(value), self._declared or guess_text_type(value))
         if isinstance(value, Text):

@@ -33,6 +33,7 @@ from mcprelay.server.face import Face
 from mcprelay.server.listen import listen, subscribe, unsubscribe
 from mcprelay.server.mirroring import check_mirrored
 from mcprelay.server.observation import handled, observed
+from mcprelay.server.results import own_content
 from mcprelay.server.scalar import Scalar
 from mcprelay.types import (
     Cacheable,
@@ -241,7 +242,7 @@ class Dispatcher:
         revision = call.revision
         data = None
         if isinstance(error, ToolError) and call.method.name == "tools/call":  # raised by middleware
-            return Answer(jsonrpc.response(call.id, self._encode(revision, _tool_failure(error))))
+            return Answer(jsonrpc.response(call.id, self._encode(revision, self._tool_refused(call, error))))
         if isinstance(error, LimitExceeded):
             self._events.emit(LimitHit(limit=error.limit, allowed=error.allowed))
         if isinstance(error, ProtocolError):
@@ -280,11 +281,18 @@ class Dispatcher:
                 return await handled(self._events, call, entry, entry.run(call))
             return await entry.run(call)
         except ToolError as error:
-            return _tool_failure(error)
+            return self._tool_refused(call, error)
         except (ProtocolError, asyncio.CancelledError):
             raise
         except (MCPRelayError, Exception) as error:  # noqa: BLE001 - the model is told that, not what
             return self._tool_broke(call, error)
+
+    def _tool_refused(self, call: Call, error: ToolError) -> ToolResult:
+        """What a tool that said no answers. What it said it with may be no content, which is a fault of its own."""
+        try:
+            return _tool_failure(error)
+        except MCPRelayError as wrong:
+            return self._tool_broke(call, wrong)
 
     def _tool_broke(self, call: Call, error: Exception) -> ToolResult:
         if isinstance(error, LimitExceeded):
@@ -409,7 +417,7 @@ def _shaped(revision: Revision, result: Any) -> Any:
 
 def _tool_failure(error: ToolError) -> ToolResult:
     """What a tool that said no answers."""
-    content = error.content or (Text(error.message),)
+    content = own_content(error.content) if error.content else (Text(error.message),)
     if error.structured is None:
         return ToolResult(content=content, is_error=True)
     return ToolResult(content=content, structured_content=Raw(jsonrpc.encode(error.structured)), is_error=True)

@@ -3,7 +3,7 @@
 | a handler returns | messages |
 |---|---|
 | a `GetPromptResult` | its own |
-| a `PromptMessage` | itself |
+| a `PromptMessage` | itself; a string, bytes or a file in it becomes a block, a list of these as many messages |
 | a string, a content block, a file | one message of the user |
 | a mapping with `user` and/or `assistant` | the user's message, then the assistant's |
 | a mapping with `role` and `content` | one message, or one for each block where the content is a list |
@@ -22,15 +22,16 @@ from collections.abc import Iterator, Mapping
 from types import GeneratorType
 from typing import Any
 
-import msgspec
+from msgspec.structs import replace
 
 from mcprelay.errors import PromptError
+from mcprelay.server.block import is_written, written
+from mcprelay.server.encoding import ResultInvalid
 from mcprelay.server.file import FILE_BYTES
 from mcprelay.server.results import NULL, content_of, drawn, is_content
-from mcprelay.types import ContentBlock, GetPromptResult, PromptMessage, ResourceContents, Role, Text
+from mcprelay.types import ContentBlock, GetPromptResult, PromptMessage, Role, Text
 
 _ROLES: tuple[Role, ...] = ("user", "assistant")
-_KINDS = frozenset({"text", "image", "audio", "resource", "resource_link"})
 
 
 def prompt_result(value: Any, *, description: str | None = None) -> GetPromptResult:
@@ -41,7 +42,8 @@ def prompt_result(value: Any, *, description: str | None = None) -> GetPromptRes
         ResultInvalid: A content has no JSON form.
     """
     if isinstance(value, GetPromptResult):
-        return value
+        messages = tuple(_messages(value.messages))
+        return value if messages == value.messages else replace(value, messages=messages)
     return GetPromptResult(description=description, messages=tuple(_messages(value)))
 
 
@@ -55,7 +57,7 @@ def _messages(value: Any) -> Iterator[PromptMessage]:
 
 def _one(value: Any, where: str) -> Iterator[PromptMessage]:
     if isinstance(value, PromptMessage):
-        yield value
+        yield from _own(value, where)
     elif isinstance(value, str) or is_content(value):
         yield from (PromptMessage("user", block) for block in _contents(value, where))
     elif isinstance(value, Mapping):
@@ -67,13 +69,33 @@ def _one(value: Any, where: str) -> Iterator[PromptMessage]:
         )
 
 
+def _own(message: PromptMessage, where: str) -> Iterator[PromptMessage]:
+    """A message that the handler made itself. What is no content is not made into JSON: it was meant as some."""
+    content: Any = message.content
+    items = content if isinstance(content, (list, tuple)) else [content]
+    for item in items:
+        if not (isinstance(item, str) or is_written(item) or is_content(item)):
+            raise PromptError(
+                f"The content of a PromptMessage{where} is a string or a content block, and not of the type "
+                f"{type(item).__name__}."
+            )
+    role = _role(message.role, where)
+    made = [_content(item, where) for item in items]
+    yield from [message] if made == [content] else (PromptMessage(role, block) for block in made)
+
+
+def _role(given: Any, where: str) -> Role:
+    role: Role = getattr(given, "value", given)
+    if role not in _ROLES:
+        raise PromptError(
+            f"Invalid role {role!r} in a prompt message{where}. Only 'user' and 'assistant' are supported."
+        )
+    return role
+
+
 def _from_mapping(value: Mapping[str, Any], where: str) -> Iterator[PromptMessage]:
     if "role" in value and "content" in value:
-        role = getattr(value["role"], "value", value["role"])
-        if role not in _ROLES:
-            raise PromptError(
-                f"Invalid role {role!r} in a prompt message{where}. Only 'user' and 'assistant' are supported."
-            )
+        role = _role(value["role"], where)
         yield from (PromptMessage(role, block) for block in _contents(value["content"], where))
     elif value and value.keys() <= set(_ROLES):
         for role in _ROLES:
@@ -87,7 +109,7 @@ def _from_mapping(value: Mapping[str, Any], where: str) -> Iterator[PromptMessag
 
 def _contents(value: Any, where: str) -> list[ContentBlock]:
     """One block for each message; a list of blocks is as many messages."""
-    if isinstance(value, (list, tuple)) and any(is_content(item) or _is_typed(item) for item in value):
+    if isinstance(value, (list, tuple)) and any(is_content(item) or is_written(item) for item in value):
         return [_content(item, where) for item in value]
     return [_content(value, where)]
 
@@ -95,28 +117,10 @@ def _contents(value: Any, where: str) -> list[ContentBlock]:
 def _content(value: Any, where: str) -> ContentBlock:
     if value is None:
         return Text(NULL)
-    if _is_typed(value):
-        return _typed(value, where)
+    if is_written(value):
+        try:
+            return written(value, f" in a prompt message{where}")
+        except ResultInvalid as error:
+            raise PromptError(str(error)) from error
     (block,) = content_of(value)
-    return block
-
-
-def _is_typed(value: Any) -> bool:
-    return isinstance(value, Mapping) and isinstance(value.get("type"), str)
-
-
-def _typed(value: Mapping[str, Any], where: str) -> ContentBlock:
-    """The mapping of a content block, in the wire's own words."""
-    kind = value["type"]
-    if kind not in _KINDS:
-        raise PromptError(
-            f"Invalid content type {kind!r} in a prompt message{where}. Known are {', '.join(sorted(_KINDS))}."
-        )
-    try:
-        block: ContentBlock = msgspec.convert(dict(value), ContentBlock)
-    except msgspec.ValidationError as error:
-        raise PromptError(f"Invalid {kind!r} content in a prompt message{where}: {error}") from error
-    resource = getattr(block, "resource", None)
-    if isinstance(resource, ResourceContents) and resource.text is None and resource.blob is None:
-        raise PromptError(f"Invalid 'resource' content in a prompt message{where}: it must have 'text' or 'blob'.")
     return block

@@ -24,7 +24,7 @@ from msgspec import UNSET, Raw
 
 from mcprelay.server.encoding import ResultInvalid, encode, encode_scalar
 from mcprelay.server.file import FILE_BYTES, File
-from mcprelay.server.results import BLOCKS, tool_result
+from mcprelay.server.results import BLOCKS, own_result, tool_result
 from mcprelay.server.scalar import Scalar, scalar
 from mcprelay.server.shape import JsonSchema, Misfit, Publisher, Shape
 from mcprelay.server.shape.noted import Noted, is_remark, note
@@ -107,8 +107,10 @@ class Output:
             ResultInvalid: The value has no JSON form, or is not what was published.
             LimitExceeded: A file or stream is longer than `file_bytes`.
         """
-        if isinstance(value, (ToolResult, InputRequiredResult)):
-            return self._checked(value)
+        if isinstance(value, InputRequiredResult):
+            return value
+        if isinstance(value, ToolResult):
+            return self._checked(own_result(value, file_bytes=file_bytes))
         if self.schema is None:
             if value is None and self._silent:
                 return ToolResult(content=())
@@ -174,9 +176,9 @@ class Output:
             return self._validator.misfits(value)
         return (self._shape or ANYTHING).explain(value, "output")
 
-    def _checked(self, value: ToolResult | InputRequiredResult) -> ToolResult | InputRequiredResult:
+    def _checked(self, value: ToolResult) -> ToolResult:
         """A result that the handler made itself: what it says must still be what was published."""
-        if self.schema is None or isinstance(value, InputRequiredResult) or value.is_error:
+        if self.schema is None or value.is_error:
             return value
         if value.structured_content is UNSET:
             raise ResultInvalid("the tool publishes an output schema, so its ToolResult needs structured_content")

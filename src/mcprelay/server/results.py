@@ -2,7 +2,7 @@
 
 | a handler returns | content |
 |---|---|
-| a `ToolResult` | itself |
+| a `ToolResult` | itself; strings, bytes and files in its content become blocks |
 | a content block | the block |
 | `File`, a path, `bytes`, an open file | a picture or sound where it is one, else an embedded resource |
 | a string | one text |
@@ -20,14 +20,17 @@ Here a value's type alone decides. What a return annotation says goes first, in 
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Iterator
+import operator
+from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Iterator, Mapping
 from types import GeneratorType
 from typing import Any
 
 from msgspec import UNSET, Raw
+from msgspec.structs import replace
 
 from mcprelay.errors import LimitExceeded
-from mcprelay.server.encoding import encode
+from mcprelay.server.block import is_written, sound, written
+from mcprelay.server.encoding import ResultInvalid, encode
 from mcprelay.server.file import (
     FILE_BYTES,
     OCTETS,
@@ -49,6 +52,7 @@ from mcprelay.types import (
     ResourceLink,
     Text,
     ToolResult,
+    Unknown,
 )
 
 BLOCKS = (Text, Image, Audio, ResourceLink, EmbeddedResource)
@@ -65,11 +69,51 @@ def tool_result(value: Any, *, file_bytes: int = FILE_BYTES) -> ToolResult:
         LimitExceeded: A file, stream or generator is longer than `file_bytes`.
     """
     if isinstance(value, ToolResult):
-        return value
+        return own_result(value, file_bytes=file_bytes)
     if type(value) is dict or _is_data(value):
         data = encode(value)
         return ToolResult(content=(Text(data.decode()),), structured_content=Raw(data))
     return ToolResult(content=tuple(_blocks(value, file_bytes)), structured_content=UNSET)
+
+
+def own_result(result: ToolResult, *, file_bytes: int = FILE_BYTES) -> ToolResult:
+    """A result that a handler made itself, with content that is some: strings and files in it become blocks.
+
+    Raises:
+        ResultInvalid: It holds what is no content.
+    """
+    content = own_content(result.content, file_bytes=file_bytes)
+    return result if content is result.content else replace(result, content=content)
+
+
+def own_content(content: Any, *, file_bytes: int = FILE_BYTES) -> tuple[ContentBlock, ...]:
+    """What a handler gave as a list of content blocks, as that.
+
+    Raises:
+        ResultInvalid: It is none; the text says what, and where.
+    """
+    if isinstance(content, (str, Mapping)) or is_content(content):
+        content = (content,)
+    if not isinstance(content, (list, tuple)):
+        raise ResultInvalid(f"content is a list of content blocks, and not of the type {type(content).__name__}")
+    given: tuple[Any, ...] = tuple(content)
+    blocks = tuple(_own_block(item, f" (content[{at}])", file_bytes) for at, item in enumerate(given))
+    return given if all(map(operator.is_, blocks, given)) else blocks
+
+
+def _own_block(value: Any, where: str, limit: int) -> ContentBlock:
+    if isinstance(value, BLOCKS):
+        return sound(value, where)
+    if isinstance(value, Unknown):  # of another server's answer, which the handler passes on
+        return value  # type: ignore[return-value]
+    if isinstance(value, str):
+        return Text(str(value))
+    if is_written(value):
+        return written(value, where)
+    if is_content(value):
+        return _block(value, limit)
+    wanted = "content is a content block, a string, bytes or a file"
+    raise ResultInvalid(f"{wanted}, and not of the type {type(value).__name__}{where}")
 
 
 def content_of(value: Any, *, file_bytes: int = FILE_BYTES) -> tuple[ContentBlock, ...]:
@@ -148,7 +192,7 @@ def _is_data(value: Any) -> bool:
 
 def _blocks(value: Any, limit: int) -> Iterator[ContentBlock]:
     if isinstance(value, BLOCKS):
-        yield value
+        yield sound(value)
     elif isinstance(value, str):
         yield Text(str(value))
     elif value is None:
@@ -171,7 +215,7 @@ def _is_array(value: Any) -> bool:
 
 def _block(value: Any, limit: int) -> ContentBlock:
     if isinstance(value, ResourceContents):
-        return EmbeddedResource(value)
+        return sound(EmbeddedResource(value))
     if isinstance(value, File):
         return value.block()
     if is_path(value):
