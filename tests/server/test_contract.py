@@ -233,3 +233,30 @@ def test_a_name_that_is_taken_is_taken():
     with pytest.raises(DefinitionError, match="two tools 'greet'"):
         server.handle(greet, greet_user)
     server.handle(greet, greet_user, replace=True)
+
+
+async def test_a_context_may_come_first_and_a_decorated_function_stays_what_it_was():
+    server = Server("s")
+
+    @server.handle(greet, tags=["x"])
+    async def after_context(ctx: Context, who: Greet) -> str:
+        return f"{type(ctx).__name__} {who.name}"
+
+    assert after_context.__name__ == "after_context"
+    async with Client(server) as client:
+        assert (await client.call_tool(greet, Greet("Ada"))).value == "Context Ada"
+
+
+def test_a_decorated_function_may_take_the_place_of_another():
+    server = Server("s")
+    server.handle(greet, greet_user)
+    with pytest.raises(DefinitionError):
+        server.handle(greet)(greet_user)
+    assert server.handle(greet, replace=True)(greet_user) is greet_user
+
+
+@pytest.mark.parametrize("given", [greet_user, "greet", None])
+def test_what_is_no_contract_is_told_what_to_write(given: Any):
+    for arguments in ((given,), (given, greet_user)):
+        with pytest.raises(DefinitionError, match=r"server\.handle needs the contract first: .* @server\.tool"):
+            Server("s").handle(*arguments)

@@ -169,7 +169,22 @@ def greet_anything(who: object) -> str:
     return str(who)
 
 
+def greet_after_context(ctx: Context, who: Greet) -> str:
+    return who.name
+
+
+async def greet_after_context_later(ctx: Context[Tenant], who: Greet, db: Annotated[Db, Depends(get_db)]) -> str:
+    return who.name
+
+
+@server.handle(greet, replace=True)
+async def greet_decorated(who: Greet) -> str:
+    return who.name
+
+
 server.handle(greet, greet_user)
+server.handle(greet, greet_after_context, replace=True)
+server.handle(greet, greet_after_context_later, replace=True)
 server.handle(greet, greet_later, replace=True, requires=["s"])
 server.handle(greet, greet_in_context, replace=True)
 server.handle(greet, greet_anything, replace=True)

@@ -45,7 +45,13 @@ def right(who: Greet) -> str:
     return who.name
 
 
+def other_after_context(ctx: Context, who: int) -> str:
+    return str(who)
+
+
 server.handle(greet, other_input)  # error
+server.handle(greet, other_after_context)  # error
+server.handle(right)  # error
 server.handle(greet, other_output)  # error
 server.handle(greet, other_output_later)  # error
 server.handle(greet, nothing)  # error

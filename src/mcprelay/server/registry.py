@@ -27,7 +27,7 @@ from mcprelay.server.subscription import UPDATED, Changes
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
-    from mcprelay.server import Server
+    from mcprelay.server import Context, Server
     from mcprelay.server.depends import Overrides
     from mcprelay.server.discovery import Discovery
     from mcprelay.server.dispatch import Middleware
@@ -208,30 +208,61 @@ class Registry:
             paths, beside=asked_from(2), exclude=exclude, force=force, cache=cache, save=save
         )
 
+    @overload
     def handle(
         self,
         contract: Contract[InputT, OutputT],
-        function: Callable[Concatenate[InputT, ...], OutputT | Awaitable[OutputT]],
+        function: Callable[Concatenate[InputT, ...], OutputT | Awaitable[OutputT]]
+        | Callable[Concatenate[Context[Any], InputT, ...], OutputT | Awaitable[OutputT]],
         *,
         replace: bool = False,
         **options: Unpack[HandlerOptions],
-    ) -> None:
+    ) -> None: ...
+    @overload
+    def handle(
+        self, contract: Contract[Any, Any], *, replace: bool = False, **options: Unpack[HandlerOptions]
+    ) -> Callable[[F], F]: ...
+    def handle(
+        self,
+        contract: Contract[Any, Any],
+        function: Any = None,
+        *,
+        replace: bool = False,
+        **options: Unpack[HandlerOptions],
+    ) -> Any:
         """Offer the tool that a contract describes; `function` takes the contract's input and gives its output.
+
+        `server.handle(contract, function)`, where checkers see to the types, or `@server.handle(contract)` above the
+        function, which stays the function it was.
 
         Args:
             contract: What is offered.
-            function: What is called. It may take more, which is injected.
+            function: What is called. It may take more, which is injected; a `Context` may come first.
             replace: Whether it may take the place of a tool of that name.
             options: `inline`, `timeout`, `tags`, `visible`, `requires`; everything else is the contract's to say.
 
         Raises:
-            DefinitionError: The function takes another number of values, or there is a tool of that name.
+            DefinitionError: There is no contract, the function takes another number of values, or there is a tool of
+                that name.
         """
         from mcprelay.server.contract import contract_entry
 
+        if not isinstance(contract, Contract):
+            raise DefinitionError(
+                "server.handle needs the contract first: server.handle(contract, function), or @server.handle(contract)"
+                " above it, where contract = define(name, input=…, output=…); without one it is @server.tool"
+            )
         check("tool", options)
-        self.by_hand += 1
-        self.catalog.tools.add(contract_entry(self._server, contract, function, **options), replace=replace)
+
+        def register(function: Any) -> Any:
+            self.by_hand += 1
+            self.catalog.tools.add(contract_entry(self._server, contract, function, **options), replace=replace)
+            return function
+
+        if function is None:
+            return register
+        register(function)
+        return None
 
     def mount(self, prefix: str, server: mcprelay.Server) -> None:
         """Offer what another server offers, under a prefix, now and later. See `mcprelay.server.mounting`.
