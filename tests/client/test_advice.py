@@ -122,8 +122,8 @@ async def test_each_error_of_a_server_says_what_to_do(code, said):
 @pytest.mark.parametrize(
     ("required", "said"),
     [
-        ({"elicitation": {"form": {}}}, "give the client on_elicit="),
-        ({"sampling": {}, "roots": {}}, "give the client on_sample= and on_roots="),
+        ({"elicitation": {"form": {}}}, "give the client on_elicit={then}"),
+        ({"sampling": {}, "roots": {}}, "give the client on_sample= and on_roots={then}"),
         ({"tasks": {}}, "declare that this client can do it: capabilities="),
         ({}, None),
         (["elicitation"], None),
@@ -136,7 +136,12 @@ async def test_a_server_that_may_not_ask_says_what_would_answer_it(code, require
         with pytest.raises(RemoteError) as caught:
             await calling
     told = str(caught.value)
-    assert told.endswith(said) if said else "this client" not in told
+    then = (
+        ", or be asked yourself by declaring capabilities="
+        if code == -32021
+        else " (where it has that, the protocol revision that is spoken has no such question)"
+    )
+    assert told.endswith(said.format(then=then)) if said else "this client" not in told
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import pytest
 
-from mcprelay import Context, DefinitionError, Depends, Server, revisions
+from mcprelay import Client, Context, DefinitionError, Depends, RemoteError, Server, revisions
 from mcprelay.revisions import Era
+from mcprelay.types import Tool
 from tests.server.ask import call, connected, error
 from tests.server.rawclient import meta as stateless
 from tests.server.wire import INFO, request
@@ -217,3 +218,36 @@ async def test_what_the_client_has_not_declared_is_refused_with_the_code_of_its_
     assert failed["code"] == (-32602 if revision.era is Era.HANDSHAKE else -32021)
     assert failed["data"] == {"requiredCapabilities": {"roots": {}}}
     await channel.aclose()
+
+
+@pytest.mark.parametrize(
+    ("revision", "tool", "said"),
+    [
+        ("2025-03-26", "form", "needs elicitation/create (elicitation.form), which 2025-03-26 does not have"),
+        ("2025-03-26", "url", "needs elicitation/create (elicitation.url), which 2025-03-26 does not have"),
+        ("2025-06-18", "url", "needs elicitation/create (elicitation.url), which 2025-06-18 does not have"),
+        ("2025-06-18", "tools", "(sampling.tools), which 2025-06-18 does not have"),
+        ("2025-11-25", "tools", "(sampling.tools), which the client has not declared"),
+    ],
+)
+async def test_a_question_that_the_revision_does_not_have_is_told_as_that(revision: str, tool: str, said: str) -> None:
+    server = Server("x")
+
+    @server.tool
+    async def form(ctx: Context) -> str:
+        return (await ctx.elicit("Which?", Seat)).action
+
+    @server.tool
+    async def url(ctx: Context) -> str:
+        return (await ctx.elicit_url("Open?", "https://a.example/b")).action
+
+    @server.tool
+    async def tools(ctx: Context) -> str:
+        return (await ctx.sample("Hello", max_tokens=5, tools=[Tool(name="x", input_schema={"type": "object"})])).text
+
+    answers: dict[str, Any] = {"on_elicit": lambda form: True, "on_sample": lambda asked: "x"}
+    async with Client(server, revision=revision, **answers) as client:
+        with pytest.raises(RemoteError) as caught:
+            await client.call_tool(tool)
+    assert said in str(caught.value)
+    assert "the protocol revision that is spoken has no such question" in str(caught.value)

@@ -23,6 +23,7 @@ from mcprelay.errors import (
     RevisionUnsupported,
     told,
 )
+from mcprelay.revisions import NEWEST, Fault
 from mcprelay.wire import jsonrpc
 from mcprelay.wire.field import shown
 
@@ -77,6 +78,8 @@ ADVICE_FOR = {
 }
 """What to do about an HTTP status, in words of our own."""
 _PAGES = frozenset({"text/html", "application/xhtml+xml"})
+_UNASKED = NEWEST.code(Fault.MISSING_CAPABILITY)
+"""Of the era in which a question without a handler is the caller's."""
 _ANSWERERS = {"elicitation": "on_elicit=", "sampling": "on_sample=", "roots": "on_roots="}
 _ADVICE_FOR_CODE = {
     jsonrpc.PARSE_ERROR: "the server could not read the request, so repeating it as it is changes nothing",
@@ -304,7 +307,7 @@ def remote(
         advice = f"; {unanswered(call.unanswered)}"
     elif call.method not in GREETINGS:
         busy = status in _BUSY
-        meant = _wanting(data) or _ADVICE_FOR_CODE.get(error.code, _ANSWERED)
+        meant = _wanting(error.code, data) or _ADVICE_FOR_CODE.get(error.code, _ANSWERED)
         unclear = not busy and meant is _INTERNAL
         advice = _advised(status, headers or {}) if busy else f"; {meant}"
     http: dict[str, Any] = {} if status < 300 else {"status": status, "headers": headers}
@@ -329,7 +332,7 @@ def raised(error: BaseException, *, most: int = 300) -> str:
         return type(error).__name__
 
 
-def _wanting(data: Any) -> str | None:
+def _wanting(code: int, data: Any) -> str | None:
     """What to do where the server may not ask what it has to, told from the data of its error in any revision."""
     required = data.get("requiredCapabilities") if isinstance(data, dict) else None
     if not isinstance(required, dict) or not required:
@@ -337,7 +340,10 @@ def _wanting(data: Any) -> str | None:
     options = [option for capability, option in _ANSWERERS.items() if capability in required]
     if not options:
         return "declare that this client can do it: capabilities="
-    return f"the server wants to ask this client, and nothing here answers: give the client {' and '.join(options)}"
+    asks = f"the server wants to ask this client, and nothing here answers: give the client {' and '.join(options)}"
+    if code == _UNASKED:
+        return f"{asks}, or be asked yourself by declaring capabilities="
+    return f"{asks} (where it has that, the protocol revision that is spoken has no such question)"
 
 
 def unsupported(call: Call | None, supported: Sequence[str], offered: Sequence[str]) -> RevisionUnsupported:

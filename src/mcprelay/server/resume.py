@@ -36,6 +36,7 @@ from mcprelay.wire import jsonrpc
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Mapping
 
+    from mcprelay.revisions import Revision
     from mcprelay.server.call import Call
 
 STATE_BYTES = 64 * 1024
@@ -149,9 +150,10 @@ class Interview:
         """A server asks for nothing that the client did not declare (patterns/mrtr, server requirement 6)."""
         declared = msgspec.to_builtins(self.call.client_capabilities)
         if not _covers(declared, capability):
-            code = self.call.revision.code(Fault.MISSING_CAPABILITY)
-            why = f"This needs {request.method} ({_named(capability)}), which the client has not declared"
-            raise ProtocolError(code, why, {"requiredCapabilities": capability})
+            spoken = self.call.revision
+            said = "the client has not declared" if _has(spoken, capability) else f"{spoken.name} does not have"
+            why = f"This needs {request.method} ({_named(capability)}), which {said}"
+            raise ProtocolError(spoken.code(Fault.MISSING_CAPABILITY), why, {"requiredCapabilities": capability})
 
     def _check_digest(self, key: str, request: InputRequest) -> None:
         """A key names one question: in this round, and the same one as in the rounds before."""
@@ -262,6 +264,16 @@ class Interview:
 def _named(capability: dict[str, Any]) -> str:
     """A capability as a path: `sampling.tools`."""
     return ".".join(f"{name}.{_named(inner)}" if inner else name for name, inner in capability.items())
+
+
+_SINCE = {"elicitation": Feature.ELICITATION, "url": Feature.URL_INPUT, "tools": Feature.SAMPLING_TOOLS}
+"""Parts of capabilities that not every revision has."""
+
+
+def _has(revision: Revision, capability: dict[str, Any]) -> bool:
+    """Whether a revision has the question at all that needs a capability."""
+    known = (name not in _SINCE or revision.has(_SINCE[name]) for name in capability)
+    return all(known) and all(_has(revision, inner) for inner in capability.values())
 
 
 def _covers(declared: Any, wanted: dict[str, Any]) -> bool:
