@@ -198,3 +198,18 @@ async def test_of_a_timeout_and_a_deadline_the_one_that_passed_is_named(clock):
         await clock.advance(3.1)
         with pytest.raises(DeadlineExceeded, match="no answer came within timeout=3 seconds"):
             await calling
+
+
+async def test_an_answer_that_a_server_no_longer_knows_the_question_of_names_that_cause_too():
+    form = {"type": "object", "properties": {"x": {"type": "string"}}}
+    question = {"method": "elicitation/create", "params": {"message": "x?", "requestedSchema": form}}
+    async with connected() as (client, channel):
+        calling = asyncio.ensure_future(client.try_call_tool("x"))
+        asked = {"resultType": "input_required", "inputRequests": {"q": question}, "requestState": "s"}
+        channel.reply(await channel.expect("tools/call"), asked)
+        answering = asyncio.ensure_future((await calling).answer({"q": {"x": "y"}}))
+        channel.refuse(await channel.expect("tools/call"), -32602, "Invalid requestState")
+        with pytest.raises(RemoteError) as caught:
+            await answering
+    assert "compare the name and the arguments" in str(caught.value)
+    assert "as after a restart (a Server of this package does with state_keys=)" in str(caught.value)

@@ -90,6 +90,12 @@ _ADVICE_FOR_CODE = {
 }
 
 
+_RESUMED = (
+    f"{_ADVICE_FOR_CODE[jsonrpc.INVALID_PARAMS]}; where those are right, the server no longer knows what it asked, as "
+    "after a restart (a Server of this package does with state_keys=)"
+)
+
+
 def _advice(call: Call | None, evidence: Evidence) -> str:
     """What to do now. A greeting does nothing, so there is nothing to say about repeating it."""
     return "" if call is None or call.method in GREETINGS else f"; {_ADVICE[evidence]}"
@@ -307,7 +313,8 @@ def remote(
         advice = f"; {unanswered(call.unanswered)}"
     elif call.method not in GREETINGS:
         busy = status in _BUSY
-        meant = _wanting(error.code, data) or _ADVICE_FOR_CODE.get(error.code, _ANSWERED)
+        later = call.first is not None and error.code == jsonrpc.INVALID_PARAMS
+        meant = _wanting(error.code, data) or (_RESUMED if later else _ADVICE_FOR_CODE.get(error.code, _ANSWERED))
         unclear = not busy and meant is _INTERNAL
         advice = _advised(status, headers or {}) if busy else f"; {meant}"
     http: dict[str, Any] = {} if status < 300 else {"status": status, "headers": headers}

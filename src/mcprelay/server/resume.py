@@ -109,7 +109,7 @@ class Interview:
         try:
             state = _decode_state(self.keys.sealer.open(sealed, context=context_of(self.call)))
         except (ValueError, msgspec.DecodeError):
-            raise self._refused("it was not made by this server for this request") from None
+            raise self._refused(_NOT_OURS) from None
         if state.expires < self.keys.now():
             raise self._refused("it has expired; call again without it")
         state.round += 1
@@ -266,6 +266,10 @@ def _named(capability: dict[str, Any]) -> str:
     return ".".join(f"{name}.{_named(inner)}" if inner else name for name, inner in capability.items())
 
 
+_NOT_OURS = (
+    "it was not made by this server for this request (after a restart, or at another worker, it is only with the same"
+    " Server(state_keys=…)); call again without it"
+)
 _SINCE = {"elicitation": Feature.ELICITATION, "url": Feature.URL_INPUT, "tools": Feature.SAMPLING_TOOLS}
 """Parts of capabilities that not every revision has."""
 
