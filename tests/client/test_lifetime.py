@@ -222,8 +222,8 @@ async def test_cancelling_the_connection_leaves_nothing_behind():
     connecting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await connecting
-    assert channel.closed
     await client.aclose()
+    assert channel.closed
     assert len(asyncio.all_tasks()) == 1
 
 

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import weakref
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from mcprelay.client import failure
@@ -44,7 +45,7 @@ class Connection:
         self._known = Acquaintance(memory, target, party)
         self.current: Link | None = None
         self._opening: asyncio.Task[Link] | None = None
-        self._waiting = 0
+        self._waiting: Counter[asyncio.Task[Link]] = Counter()  # how many wait for each making of a link
         self._coming = 0
         self.held = False
         self.retired = ""
@@ -54,6 +55,7 @@ class Connection:
         self.now: Callable[[], float] = _now
         self._process = 0  # where it was opened
         self._leaving: set[asyncio.Future[Any]] = set()
+        self._undoing: set[asyncio.Future[Any]] = set()  # of them, what was begun and given up
         party.met = self._known.keep
         self._forsaken: weakref.finalize[..., Connection] | None = None
         party.leaving = weakly(self._leaves)
@@ -62,6 +64,11 @@ class Connection:
         """What failed to connect is being ended beside the calls; `close`, and the next attempt, wait for it."""
         self._leaving.add(ending)
         ending.add_done_callback(self._leaving.discard)
+
+    def _departing(self) -> set[asyncio.Future[Any]]:
+        """What is being ended in the loop that runs. What another loop was ending has ended with that."""
+        loop = asyncio.get_running_loop()
+        return {ending for ending in self._leaving if ending.get_loop() is loop}
 
     def enter(self) -> None:
         """One more block needs it open. What was entered in a loop that ended without leaving does not count.
@@ -81,7 +88,7 @@ class Connection:
     @property
     def awaited(self) -> bool:
         """Whether somebody waits for a link."""
-        return self._waiting > 0
+        return bool(self._waiting)
 
     @property
     def last(self) -> bool:
@@ -113,7 +120,7 @@ class Connection:
         _check_loop(loop, self._loop)
         if self._loop is not loop:
             self.current = self._opening = None
-            self._leaving.clear()
+            self._leaving = self._departing()
             self._loop, self.now = loop, loop.time  # to ask for the running one each time is a system call
             self._process = os.getpid()
         if self.current is None or not self.current.alive or self.current.mute:
@@ -121,8 +128,8 @@ class Connection:
             try:
                 await self._opened(None)
             except asyncio.CancelledError:
-                if not self.held and self._coming == 1:
-                    await self.close()  # a link may have been made just when whoever wanted it gave up
+                if not self.held and self._coming == 1 and (ending := self._let_go()) is not None:
+                    ending.add_done_callback(_seen)  # whoever gave up does not wait for it
                 raise
             finally:
                 self._coming -= 1
@@ -178,7 +185,7 @@ class Connection:
         if opening is None or opening.done():
             opening = self._opening = asyncio.create_task(self._make())
             opening.add_done_callback(_seen)
-        self._waiting += 1
+        self._waiting[opening] += 1
         limit = asyncio.timeout_at(None if call is None else call.deadline)
         try:
             async with limit:
@@ -186,13 +193,12 @@ class Connection:
         except asyncio.CancelledError:
             if opening.cancelled() and not is_cancelled():
                 raise failure.unconnected(call, "the client was closed while it connected") from None
-            if self._give_up(opening):
-                await asyncio.wait([opening])
+            self._give_up(opening)
             raise
         except TimeoutError as error:
             if not limit.expired():
                 raise failure.unconnected(call, str(error)) from error
-            self._give_up(opening)  # its end is not waited for: the deadline is over
+            self._give_up(opening)
             raise failure.expired(call, Evidence.NOT_SENT) from None
         except CallFailed as error:
             if error.evidence is Evidence.ANSWERED or (call is None and isinstance(error, ConnectFailed)):
@@ -202,21 +208,21 @@ class Connection:
             why = failure.unconnected(call, f"there is no connection ({error})", lasting=lasting, **process)
             raise why from error.__cause__ or error
         finally:
-            self._waiting -= 1
+            self._waiting[opening] -= 1
+            self._waiting += Counter()  # those that nobody waits for are dropped
 
-    def _give_up(self, opening: asyncio.Task[Link]) -> bool:
-        """End the making of a link, unless somebody else waits for it, and say whether it is being ended."""
-        if self._waiting > 1 or opening.done():
-            return False
+    def _give_up(self, opening: asyncio.Task[Link]) -> None:
+        """End the making of a link, unless somebody else waits for it. Its end is not waited for."""
+        if self._waiting[opening] > 1 or opening.done():
+            return
         if self._opening is opening:
             self._opening = None
         opening.cancel()
         self._leaves(opening)
-        return True
 
     async def _make(self) -> Link:
-        if self._leaving:
-            await asyncio.wait(self._leaving)
+        if leaving := self._departing():
+            await asyncio.wait(leaving)
         old = self.current
         if old is not None:
             if not self.target.reopens:
@@ -224,7 +230,7 @@ class Connection:
                 raise failure.unconnected(None, reason, lasting=True)
             await old.aclose()
         try:
-            link = await self.target.open(self._party, self._known)
+            link = await self._reached()
         except asyncio.CancelledError as error:
             if is_cancelled():
                 raise
@@ -235,6 +241,22 @@ class Connection:
         self._forsaken = weakref.finalize(self, _forsake, link, self._process)
         self._forsaken.atexit = False
         return link
+
+    async def _reached(self) -> Link:
+        """A link, made in a task of its own: when that is given up, what was begun is ended beside whoever waited."""
+        reaching = asyncio.ensure_future(self.target.open(self._party, self._known))
+        reaching.add_done_callback(_seen)
+        try:
+            return await asyncio.shield(reaching)
+        except asyncio.CancelledError:
+            if is_cancelled():
+                reaching.cancel()
+                undoing = asyncio.ensure_future(_undone(reaching))
+                undoing.add_done_callback(_seen)
+                self._leaves(undoing)
+                self._undoing.add(undoing)
+                undoing.add_done_callback(self._undoing.discard)
+            raise
 
     async def close(self) -> None:
         """Let go of everything. Twice is once, from any task; the client can be opened again.
@@ -282,7 +304,7 @@ class Connection:
         self.held = False
         if self._forsaken is not None:
             self._forsaken.detach()
-        ending = asyncio.ensure_future(self._end(link, self._leaving.copy(), first))
+        ending = asyncio.ensure_future(self._end(link, self._departing(), first))
         self._leaves(ending)
         return ending
 
@@ -293,6 +315,8 @@ class Connection:
             await first()
         if leaving:
             await asyncio.wait(leaving)
+        if undoing := self._departing() & self._undoing:  # of what has left meanwhile
+            await asyncio.wait(undoing)
         late, self.current = self.current, None  # made while it was being cancelled
         for one in (link, late):
             if one is not None:
@@ -339,7 +363,14 @@ def _forsake(link: Link, process: int) -> None:
             link.loop.call_soon_threadsafe(end)
 
 
-def _seen(task: asyncio.Task[Link]) -> None:
+def _seen(task: asyncio.Future[Any]) -> None:
     """Whoever waited may have given up: that the task failed is no news then."""
     if not task.cancelled():
         task.exception()
+
+
+async def _undone(reaching: asyncio.Future[Link]) -> None:
+    """Wait until the making of a link has ended, and end the link where it was made nonetheless."""
+    await asyncio.wait([reaching])
+    if not reaching.cancelled() and reaching.exception() is None:
+        await reaching.result().aclose()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from mcprelay.client import Client, check_names, misuse
 from mcprelay.client.likeness import functions, key, remade
 from mcprelay.client.progress import logger
-from mcprelay.errors import ConfigurationError, LimitExceeded, LocalFault
+from mcprelay.errors import ConfigurationError, DeadlineExceeded, Evidence, LimitExceeded, LocalFault
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -36,6 +37,7 @@ class _Kept:
         self._connection: Connection = inside._connection  # noqa: SLF001
         self._hush = inside._hush  # noqa: SLF001
         self.remade = alike
+        self.leaving: list[asyncio.Future[None]] = []  # what ends before it connects
         self.awaited = 0
         self.entered = False
 
@@ -89,37 +91,56 @@ class ClientPool:
         self._kept: dict[Hashable, _Kept] = {}
         self._closed = False
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._closing: set[asyncio.Future[None]] = set()
+        self._closing: dict[asyncio.Future[None], Hashable] = {}  # and which client each is the end of
         self._warned = False
 
-    async def get(self, target: Any, **options: Any) -> Client:
+    async def get(
+        self, target: Any, *, timeout: float | None = None, deadline: float | None = None, **options: Any
+    ) -> Client:
         """The client for a server, connected. Ask each time: one that is held over an await may be closed meanwhile.
 
         Args:
             target: See `Client`.
+            timeout: Seconds that it may take. `connect_timeout` holds beside it.
+            deadline: The same as a time of the loop's clock. With both, the earlier one counts.
             options: More options for the client: part of what tells it from others.
 
         Raises:
-            CallFailed: There is no connection.
+            CallFailed: There is no connection; a `DeadlineExceeded` where none came in that time.
             LimitExceeded: As many clients as `clients` allows are busy.
             LocalFault: The pool is open in another event loop.
             ConfigurationError: The pool is closed, or there can be no such client.
         """
+        if timeout is None and deadline is None:
+            return await self._get(target, options)
+        limit, said = _limit(timeout, deadline)
+        scope = asyncio.timeout_at(limit)
+        try:
+            async with scope:
+                return await self._get(target, options)
+        except TimeoutError:
+            if not scope.expired():
+                raise
+            wrong = f"connecting: there was no connection {said}; nothing was sent, so it is safe to try again"
+            raise DeadlineExceeded(wrong, evidence=Evidence.NOT_SENT) from None
+
+    async def _get(self, target: Any, options: dict[str, Any]) -> Client:
         self._check_loop()
         if self._closed:
             raise ConfigurationError("the pool is closed: enter it again")
         which = key(target, options)
         kept = self._kept.pop(which, None)
-        leaving = None
         if kept is None:
             kept = _Kept(Client(target, **{**self._options, **options}), remade(target, options))
             self._warn(kept, options)
-            leaving = self._make_room()
+            kept.leaving = [ending for ending, whose in self._closing.items() if whose == which]
+            kept.leaving += self._make_room()
         self._kept[which] = kept  # now the one that was asked for last
         kept.awaited += 1
         try:
-            if leaving is not None:
-                await asyncio.shield(leaving)
+            if kept.leaving:
+                await asyncio.shield(asyncio.gather(*kept.leaving))
+                kept.leaving = []
             self._check_kept(which, kept)
             await kept.client.__aenter__()  # a block of the caller's does not close what is shared
             if kept.entered:
@@ -128,10 +149,9 @@ class ClientPool:
             self._check_kept(which, kept)
         except BaseException:
             kept.awaited -= 1
-            if kept.idle:
-                if self._kept.get(which) is kept:
-                    del self._kept[which]
-                await asyncio.shield(self._close(kept, f"its pool could not connect it, and {_ASK}"))
+            if kept.idle and self._kept.get(which) is kept:  # else whoever took it out has closed it
+                del self._kept[which]
+                _ = self._close(which, kept, f"its pool could not connect it, and {_ASK}")  # beside whoever gave up
             raise
         kept.awaited -= 1
         return kept.client
@@ -163,22 +183,30 @@ class ClientPool:
             ", ".join(functions(options)),
         )
 
-    def _make_room(self) -> asyncio.Future[None] | None:
+    def _make_room(self) -> list[asyncio.Future[None]]:
         """Let go of an idle client where there is no room for one more, and give what closes it."""
         if len(self._kept) < self.clients:
-            return None
+            return []
         idle = next((which for which, kept in self._kept.items() if kept.idle), None)
         if idle is None:
             raise LimitExceeded("clients", self.clients, what="the number of clients that are busy")
         why = f"its pool closed it to make room for another (clients={self.clients:g}), and {_ASK}"
-        return self._close(self._kept.pop(idle), why)
+        return [self._close(idle, self._kept.pop(idle), why)]
 
-    def _close(self, kept: _Kept, why: str) -> asyncio.Future[None]:
-        """Close a client beside whoever caused it, who may be cancelled; closing the pool waits for it."""
+    def _close(self, which: Hashable, kept: _Kept, why: str) -> asyncio.Future[None]:
+        """Close a client beside whoever caused it, who may be cancelled.
+
+        Closing the pool waits for it, and so does the next one of its kind.
+        """
         ending = kept.retire(why)
-        self._closing.add(ending)
-        ending.add_done_callback(self._closing.discard)
+        self._closing[ending] = which
+        ending.add_done_callback(self._ended)
         return ending
+
+    def _ended(self, ending: asyncio.Future[None]) -> None:
+        self._closing.pop(ending, None)
+        if not ending.cancelled():
+            ending.exception()  # is told to whoever waits, if anybody does
 
     async def aclose(self) -> None:
         """Close every client, all at once.
@@ -189,7 +217,7 @@ class ClientPool:
         self._check_loop()
         self._closed = True
         while self._kept:
-            _ = self._close(self._kept.popitem()[1], _CLOSED)  # which `_closing` holds
+            _ = self._close(*self._kept.popitem(), _CLOSED)  # which `_closing` holds
         if self._closing:
             await asyncio.shield(asyncio.gather(*self._closing))
         self._loop = None
@@ -203,6 +231,18 @@ class ClientPool:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         await self.aclose()
+
+
+def _limit(timeout: float | None, deadline: float | None) -> tuple[float | None, str]:
+    """Until when, on the loop's clock, and how that is said. None is for ever."""
+    now = asyncio.get_running_loop().time()
+    limit, said = math.inf, ""
+    if deadline is not None:
+        misuse.moment("deadline", deadline, now=now)
+        limit, said = deadline, "before its deadline"
+    if timeout is not None and now + misuse.duration("timeout", timeout) < limit:
+        limit, said = now + timeout, f"within timeout={timeout:.6g} seconds"
+    return None if limit == math.inf else limit, said
 
 
 def _check(options: dict[str, Any]) -> None:

@@ -22,7 +22,8 @@ class Retry(Struct, metaclass=Spelled, frozen=True, kw_only=True):
     What was not sent is repeated, unless that brings nothing, as where the client is not open. What may have been
     carried out, and failed for a reason that may pass (the connection was lost, the statuses 502 and 504), is repeated
     only if the caller says that this does no harm: by an `idempotency_key` on the call, or by `idempotent=True` here.
-    A server's own hint never counts. The call's deadline covers all attempts and the waits between them.
+    A server's own hint never counts. The call's deadline covers all attempts and the waits between them. Connecting is
+    repeated as part of a call that needs it; on its own (`connect`, a block, a pool's `get`) it is no call, and is not.
 
     Raises:
         ConfigurationError: One of them is of a wrong type, or out of its bounds.

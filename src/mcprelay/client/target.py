@@ -226,8 +226,7 @@ class Command(_Reached):
             grace=settings.close_timeout,
         )
         line = Line(channel, party, remembered=remembered, due=due)
-        await line.start()
-        return line
+        return await _started(line)
 
 
 class Opened(_Reached):
@@ -248,8 +247,7 @@ class Opened(_Reached):
             )
         self._used = True
         line = Line(self._channel, party)
-        await line.start()
-        return line
+        return await _started(line)
 
 
 class Source(_Reached):
@@ -269,8 +267,7 @@ class Source(_Reached):
             wrong = misuse.told_value(channel)
             raise ConfigurationError(f"connect() of {self.name!r} gives a Channel, and not {wrong}")
         line = Line(channel, party, due=due)
-        await line.start()
-        return line
+        return await _started(line)
 
     async def _connected(self, due: float, party: Party) -> Any:
         limit = asyncio.timeout_at(due)
@@ -287,6 +284,16 @@ class Source(_Reached):
                 reason = f"connect() of {self.name!r} did not give a channel within connect_timeout="
                 raise failure.unconnected(None, f"{reason}{party.settings.connect_timeout:g} seconds") from None
             raise failure.unconnected(None, f"connect() of {self.name!r} failed ({error!r})") from error
+
+
+async def _started(line: Line) -> Line:
+    """A line that is ready for calls. When that is given up, it has ended by the time that this raises."""
+    try:
+        await line.start()
+    except asyncio.CancelledError:
+        await line.aclose()  # it may have failed already, and have been left to end by itself
+        raise
+    return line
 
 
 def _part(index: int, part: Any) -> str:
