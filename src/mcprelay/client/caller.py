@@ -12,9 +12,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
-from msgspec import Raw
+from msgspec import UNSET, Raw
 
-from mcprelay.client import failure, misuse
+from mcprelay.client import failure, keeping, misuse
 from mcprelay.client.answer import Asked
 from mcprelay.client.answering import Answering
 from mcprelay.client.argument import encode_meta
@@ -24,7 +24,8 @@ from mcprelay.client.party import LOG_LEVEL
 from mcprelay.client.progress import Hearing
 from mcprelay.client.question import InputRequired
 from mcprelay.client.retry import Retry
-from mcprelay.errors import CallFailed, Evidence
+from mcprelay.errors import CallFailed, ConfigurationError, Evidence
+from mcprelay.revisions import NEWEST, Era
 from mcprelay.span import onward
 from mcprelay.types import LogLevel
 from mcprelay.wire.jsonrpc import notification
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from mcprelay.client.connection import Connection
+    from mcprelay.client.keeping import Kept
     from mcprelay.client.party import Party
     from mcprelay.client.progress import OnLog, OnProgress
 
@@ -354,7 +356,34 @@ class Caller:
         def answered(answers: Mapping[str, Raw], timeout: float | None, deadline: float | None) -> Awaitable[Any]:
             return go_on(self.again(call, answers, asked.state, timeout, deadline))
 
-        return InputRequired(asked.requests, answered)
+        link = self.connection.current
+        revision = NEWEST if link is None or link.revision is None else link.revision
+        return InputRequired(asked.requests, answered, partial(keeping.dump, call, asked, revision))
+
+    def take_up(
+        self,
+        kept: Kept,
+        read: Callable[[Raw], T | Asked],
+        conclude: Callable[[Call, T], R],
+        *,
+        mend: Callable[[Call], Awaitable[None]] | None = None,
+    ) -> InputRequired[R]:
+        """A question that was kept, of a call that goes on here. Arguments as for `converse`.
+
+        Raises:
+            ConfigurationError: The server is spoken to in a session, which knows nothing of it.
+        """
+        link = self.connection.current
+        if link is not None and link.revision is not None and link.revision.era is not Era.STATELESS:
+            raise ConfigurationError(
+                f"a question of {kept.revision} goes on in that revision alone, and with this server "
+                f"{link.revision.name} is spoken"
+            )
+        call = self.call(kept.method, bytes(kept.params)[1:-1], name=kept.name, arguments=bytes(kept.arguments))
+        call.meta, call.correlation_id, call.idempotent = bytes(kept.meta)[1:-1], kept.correlation_id, kept.idempotent
+        call.begun = True
+        asked = Asked(kept.requests, None if kept.state is UNSET else kept.state)
+        return self._handed(call, asked, partial(self.converse, read=read, conclude=conclude, mend=mend))
 
 
 def _check(on_progress: Any, on_log: Any, log_level: Any, retry: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Unpack
 
-from mcprelay.client import listing
+from mcprelay.client import keeping, listing, tooling
 from mcprelay.client.answer import Asked, prompt_answer, reader
 from mcprelay.client.argument import encode, encode_object, members, text
 from mcprelay.client.cache import READ
@@ -18,6 +18,7 @@ from mcprelay.client.outcome import Succeeded
 from mcprelay.client.shelf import Shelf
 from mcprelay.client.target import Target
 from mcprelay.client.toolbox import Toolbox, header_fault
+from mcprelay.contract import Contract
 from mcprelay.errors import ConfigurationError, NeedsInput, told
 from mcprelay.types import (
     CompleteResult,
@@ -48,6 +49,7 @@ class Catalogue:
     _shelf: Shelf
     _target: Target
     _toolbox: Toolbox
+    _tooling: tooling.Tooling
 
     def list_tools(self, *, fresh: bool = False, **options: Unpack[CallOptions]) -> Walk[Tool]:
         """The server's tools: `await` it for all of them, `async for` them as they come.
@@ -166,6 +168,28 @@ class Catalogue:
         call = self._caller.call("completion/complete", encode_object(params, what="arguments")[1:-1], options=options)
         answer: CompleteResult = await self._answered(call, _read_completion)
         return answer.completion
+
+    def load_question(self, data: bytes, *, output: Any = None) -> InputRequired[Any]:
+        """A question that was kept by `question.dump()`: its `answer` goes on with the call over this client.
+
+        Arguments, idempotency key and correlation id are what they were, and a failure says that the call has been sent
+        before. Time, `Retry` and progress are this client's.
+
+        Args:
+            data: What `dump` gave. It says what is called, so nobody else may have written it.
+            output: The type of the value, or the tool's contract; any JSON when left out.
+
+        Raises:
+            ConfigurationError: It is something else, in another version of the format, or no question of a tool, a
+                prompt or a resource; `output` cannot be read; or a session is spoken with the server.
+        """
+        kept = keeping.load(data)
+        if kept.method == tooling.METHOD:
+            return self._tooling.take_up(kept, output.output if isinstance(output, Contract) else output)
+        read: Any = {"prompts/get": prompt_answer, READ: _read_resource}.get(kept.method)
+        if read is None:
+            raise ConfigurationError(f"these bytes hold a question of {shown(kept.method)}, which asks nothing")
+        return self._caller.take_up(kept, read, _succeeded)
 
     async def _answered(self, call: Call, read: Callable[[Raw], Any]) -> Any:
         outcome = await self._caller.converse(call, read, _succeeded)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from mcprelay.client.connection import Connection
 
 _ASK = "`await pool.get(...)` gives one that is open: ask each time, and hold none over an await but in a block"
+_GO_ON = "; a question that is open goes on there: client.load_question(question.dump())"
 _CLOSED = "its pool was closed: enter the pool again, and `await pool.get(...)`"
 _OF_COMMANDS = frozenset({"env", "cwd", "stderr"})
 
@@ -190,7 +191,7 @@ class ClientPool:
         idle = next((which for which, kept in self._kept.items() if kept.idle), None)
         if idle is None:
             raise LimitExceeded("clients", self.clients, what="the number of clients that are busy")
-        why = f"its pool closed it to make room for another (clients={self.clients:g}), and {_ASK}"
+        why = f"its pool closed it to make room for another (clients={self.clients:g}), and {_ASK}{_GO_ON}"
         return [self._close(idle, self._kept.pop(idle), why)]
 
     def _close(self, which: Hashable, kept: _Kept, why: str) -> asyncio.Future[None]:

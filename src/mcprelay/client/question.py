@@ -39,10 +39,29 @@ class InputRequired(Generic[T]):
         self,
         requests: Mapping[str, InputRequest],
         go_on: Callable[[Mapping[str, Raw], float | None, float | None], Awaitable[Outcome[T]]],
+        dump: Callable[[], bytes] | None = None,
     ) -> None:
         self.requests = dict(requests)
         self._go_on = go_on
+        self._dump = dump
         self._answered = False
+
+    def __reduce__(self) -> Any:
+        """No pickle: what goes on with the call are the bytes of `dump`, and a client makes a question of them."""
+        raise TypeError("a question travels as the bytes of question.dump(); client.load_question(data) makes it again")
+
+    def dump(self) -> bytes:
+        """The question as bytes, from which `Client.load_question` makes it again, there or in another process.
+
+        They hold the arguments and the server's state: keep them where nobody but the application can read or write.
+
+        Raises:
+            ConfigurationError: It is of a session (a revision of the handshake era), which alone can go on with it, or
+                no client has given it.
+        """
+        if self._dump is None:
+            raise ConfigurationError("this question was made by hand, and no call waits for its answer")
+        return self._dump()
 
     def __repr__(self) -> str:
         asked = ", ".join(f"{key!r}: {request.method}" for key, request in self.requests.items())

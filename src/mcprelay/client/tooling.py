@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 
     from mcprelay.client.call import Call
     from mcprelay.client.caller import Caller
+    from mcprelay.client.keeping import Kept
     from mcprelay.client.option import CallOptions
-    from mcprelay.client.question import Outcome
+    from mcprelay.client.question import InputRequired, Outcome
     from mcprelay.client.toolbox import Toolbox
     from mcprelay.revisions import Revision
 
@@ -69,6 +70,13 @@ class Tooling:
             call.params = known.params
         conclude = self._outcome if kind is None else partial(self._outcome, kind=kind)
         return self._caller.converse(call, tool_answer, conclude, mend=self._mend)
+
+    def take_up(self, kept: Kept, kind: Any) -> InputRequired[Any]:
+        """See `Client.load_question`."""
+        if kind is not None and kind is not ToolResult:
+            output.decoder(kind)
+        conclude: Any = self._outcome if kind is None else partial(self._outcome, kind=kind)
+        return self._caller.take_up(kept, tool_answer, conclude, mend=self._mend)
 
     async def _mend(self, call: Call) -> None:
         """Headers did not mirror the arguments: learn how they should (Streamable HTTP, "Client Behavior")."""
