@@ -91,6 +91,15 @@ async def test_a_question_of_a_session_is_none_that_can_be_kept():
             older.load_question(data)
 
 
+async def test_a_question_that_nobody_can_answer_is_refused_where_it_is_loaded():
+    server, _ = shop()
+    async with Client(server) as client:
+        told = json.loads((await client.try_call_tool("book", {"seat": 3})).dump())
+        for request in ({"method": "x"}, {"method": "elicitation/create", "params": {"message": 5}}):
+            with pytest.raises(ConfigurationError, match="nobody can answer: 'who'|nobody can answer: \"who\""):
+                client.load_question(json.dumps({**told, "requests": {"who": request}}).encode())
+
+
 async def test_a_pickle_says_what_to_use_in_its_place():
     server, _ = shop()
     async with Client(server) as client:

@@ -19,15 +19,17 @@ from mcprelay.client.answer import Asked
 from mcprelay.client.answering import Answering
 from mcprelay.client.argument import encode_meta
 from mcprelay.client.call import Call
+from mcprelay.client.handler import OPTIONS
 from mcprelay.client.option import CallOptions
 from mcprelay.client.party import LOG_LEVEL
 from mcprelay.client.progress import Hearing
-from mcprelay.client.question import InputRequired
+from mcprelay.client.question import InputRequired, fault
 from mcprelay.client.retry import Retry
 from mcprelay.errors import CallFailed, ConfigurationError, Evidence
 from mcprelay.revisions import NEWEST, Era
 from mcprelay.span import onward
 from mcprelay.types import LogLevel
+from mcprelay.wire.field import shown
 from mcprelay.wire.jsonrpc import notification
 
 if TYPE_CHECKING:
@@ -371,7 +373,7 @@ class Caller:
         """A question that was kept, of a call that goes on here. Arguments as for `converse`.
 
         Raises:
-            ConfigurationError: The server is spoken to in a session, which knows nothing of it.
+            ConfigurationError: The server is spoken to in a session, which knows nothing of it; or nobody can answer.
         """
         link = self.connection.current
         if link is not None and link.revision is not None and link.revision.era is not Era.STATELESS:
@@ -379,6 +381,9 @@ class Caller:
                 f"a question of {kept.revision} goes on in that revision alone, and with this server "
                 f"{link.revision.name} is spoken"
             )
+        for key, request in kept.requests.items():
+            if request.method not in OPTIONS or fault(request):
+                raise ConfigurationError(f"these bytes hold a question that nobody can answer: {shown(key)}")
         call = self.call(kept.method, bytes(kept.params)[1:-1], name=kept.name, arguments=bytes(kept.arguments))
         call.meta, call.correlation_id, call.idempotent = bytes(kept.meta)[1:-1], kept.correlation_id, kept.idempotent
         call.begun = True

@@ -15,6 +15,7 @@ from mcprelay.client.listing import Walk
 from mcprelay.client.misuse import told_value
 from mcprelay.client.option import CallOptions
 from mcprelay.client.outcome import Succeeded
+from mcprelay.client.question import InputRequired
 from mcprelay.client.shelf import Shelf
 from mcprelay.client.target import Target
 from mcprelay.client.toolbox import Toolbox, header_fault
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from msgspec import Raw
 
     from mcprelay.client.call import Call
-    from mcprelay.client.question import InputRequired
 
 _read_resource = reader(ReadResourceResult)
 _read_completion = reader(CompleteResult)
