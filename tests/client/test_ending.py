@@ -247,6 +247,27 @@ async def test_a_deadline_says_what_came_that_is_not_the_protocol(clock, garbage
         assert "not the protocol" not in str(await failure_of_expired(client, clock))
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b'{"jsonrpc":"2.0","id":%d,"result":{"content":[]}}',
+        b'{"jsonrpc":"2.0","id":%d,"error":{"code":1,"message":"no"}}',
+    ],
+)
+async def test_an_answer_that_comes_as_its_caller_is_cancelled_is_taken_and_costs_the_others_nothing(answer):
+    async with in_session() as (client, channel):
+        calling = asyncio.ensure_future(client.call_tool("charge"))
+        request = await channel.expect("tools/call")
+        calling.cancel()  # what it waits for is cancelled by that, and it has had no turn to see it
+        client._connection.current._receive(answer % request["id"])
+        with pytest.raises(asyncio.CancelledError) as caught:
+            await calling
+        assert caught.value.evidence is Evidence.ANSWERED
+        following = asyncio.ensure_future(client.call_tool("charge"))
+        channel.reply(await channel.expect("tools/call"), tool_result())
+        assert (await following).value == "ok"
+
+
 async def test_a_late_answer_is_no_hint(clock):
     async with in_session() as (client, channel):
         await failure_of_expired(client, clock)

@@ -340,7 +340,9 @@ def test_an_option_that_no_client_can_have_is_told_where_the_pool_is_made(option
     ],
 )
 def test_options_of_each_kind_of_server_are_taken(options):
-    ClientPool(**options)
+    pool = ClientPool(**options)
+    assert pool._options == {name: value for name, value in options.items() if name != "clients"}
+    assert pool.clients == options.get("clients", 256)
 
 
 async def test_roots_that_can_be_read_but_once_are_those_of_every_client():

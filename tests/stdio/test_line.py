@@ -39,6 +39,38 @@ def test_a_line_over_the_limit_is_reported_in_its_place_and_the_others_are_untou
     assert got == [("long", len(line)) if len(line) > limit else line for line in lines if line]
 
 
+@pytest.mark.parametrize(
+    ("before", "chunk", "whole"),
+    [
+        (b"", b"12345\n", b"12345"),
+        (b"", b"123456\n", b""),  # too long
+        (b"", b"12\r\n", b""),  # its line end is longer
+        (b"", b"1\n2\n", b""),  # two of them
+        (b"", b"12", b""),
+        (b"", b"\n", b""),
+        (b"0", b"12\n", b""),  # the rest of another one
+        (b"0000000", b"12\n", b""),  # of one that is discarded
+    ],
+)
+def test_a_chunk_is_a_whole_line_where_it_is_one_and_nothing_else(before, chunk, whole):
+    splitter = Splitter(limit=5)
+    assert splitter.feed(before) == []
+    assert splitter.whole(chunk) == whole
+
+
+@settings(deadline=None)  # the machine may be busy
+@given(lines=st.lists(st.sampled_from([b"1", b"12", b"123"])), cuts=st.lists(st.integers(0, 99)))
+def test_lines_are_the_same_where_whole_ones_are_taken_as_they_are(lines, cuts):
+    data = b"".join(line + b"\n" for line in lines)
+    splitter, got, start = Splitter(limit=5), [], 0
+    for cut in [*sorted(cut % (len(data) + 1) for cut in cuts), len(data)]:
+        if cut > start:
+            one = splitter.whole(data[start:cut])
+            got += [one] if one else splitter.feed(data[start:cut])
+            start = cut
+    assert got == lines
+
+
 @settings(deadline=None)  # the machine may be busy
 @given(data=st.binary(max_size=200), cuts=st.lists(st.integers(0, 999)))
 def test_chunking_makes_no_difference(data, cuts):

@@ -6,7 +6,7 @@ import json
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec import UNSET
 
@@ -203,6 +203,7 @@ def test_a_message_is_of_exactly_one_kind(data: bytes, kind: str) -> None:
     assert [name for name, holds in kinds.items() if holds] == [kind]
 
 
+@example(depth=7, kinds=[True] * 41)
 @given(depth=st.integers(1, 40), kinds=st.lists(st.booleans(), min_size=41, max_size=41))
 def test_the_shortest_text_that_nests_too_deep_is_found_and_one_level_less_is_not(depth, kinds):
     shortest = [(b"[", b"]") if kind else (b'{"":', b"}") for kind in kinds[: depth + 1]]
