@@ -85,7 +85,7 @@ class Caller:
             ConfigurationError: Something of it cannot be sent, or is of a wrong type.
             TypeError: There is no such option.
         """
-        seconds = self._bound[1]
+        seconds = self._bound[1]  # what follows is `_due`, without its frame
         call = Call(
             method,
             members,

@@ -154,7 +154,7 @@ class Line(Link):
             CallFailed: There is none.
         """
         try:
-            return await Line.begin(self, call, revision)
+            return await self.begin(call, revision)
         except asyncio.CancelledError:
             self.withdraw(call)
             raise
@@ -168,7 +168,6 @@ class Line(Link):
         call.future = future = self.loop.create_future()
         if call.evidence is not NOT_SENT:  # of an earlier sending
             call.evidence = NOT_SENT
-            call.number = 0
         request = jsonrpc.request(pending.id, call.method, self.params_of(call, revision))
         if self._outbox.waiting or not self._put_now(pending, request, self._offer):
             self._outbox.add(pending, request)
@@ -217,7 +216,6 @@ class Line(Link):
         """See `Link`."""
         if (pending := self.owed(call)) is not None:
             del self.peer.pending[pending.id]
-            self._outbox.drop(pending)
             self._settle(call, Raw(b"{}"))
 
     def _settle(self, call: Call, result: Raw) -> None:

@@ -20,7 +20,7 @@ from mcprelay.errors import CallFailed, Evidence
 from mcprelay.revisions import Era
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable
 
     from msgspec import Raw
 
@@ -58,10 +58,6 @@ class PairLine(Line):
 
     def _begin(self) -> None:
         self._reader = self.loop.create_task(self._read())
-
-    def begin(self, call: Call, revision: Revision | None = None) -> Awaitable[Raw]:
-        """See `Link`."""
-        return self.ask(call, revision or self.revision)
 
     async def ask(self, call: Call, revision: Revision | None) -> Raw:
         """See `Line`. The POST of a call that is over is ended, at once where nothing of it left."""

@@ -127,10 +127,8 @@ async def stand(web: Web, *, renewed: bool = False) -> None:
             never = await _attempt(web, ear)
         except CallFailed as error:
             ear.broke_off(error)
-        except (
-            MCPRelayError
-        ) as error:  # a mistake of this program's own, which no waiting mends: whoever listens hears it
-            web.deafened(error)
+        except MCPRelayError as error:
+            web.deafened(error)  # a mistake of this program's own, which no waiting mends: whoever listens hears it
             return
         else:
             if never is not None:

@@ -60,23 +60,25 @@ class Tooling:
         """See `Client.try_call_tool`."""
         if type(tool) is not str or not tool:
             tool, kind = _named(tool, kind)
-        if kind is not None and kind is not ToolResult:
-            output.decoder(kind)  # one that cannot be is told before anything is sent
+        conclude = self._outcome if kind is None else self._concluding(kind)
         encoded = b"{}" if arguments is None else encode_object(arguments, what="the arguments of", of=tool)
         members = b"".join((b'"name":', encode(tool), b',"arguments":', encoded))
         call = self._caller.call(METHOD, members, name=tool, arguments=encoded, options=options)
         known = self._toolbox.known.get(tool)
         if known is not None and known.params:
             call.params = known.params
-        conclude = self._outcome if kind is None else partial(self._outcome, kind=kind)
         return self._caller.converse(call, tool_answer, conclude, mend=self._mend)
 
     def take_up(self, kept: Kept, kind: Any) -> InputRequired[Any]:
         """See `Client.load_question`."""
-        if kind is not None and kind is not ToolResult:
-            output.decoder(kind)
-        conclude: Any = self._outcome if kind is None else partial(self._outcome, kind=kind)
+        conclude = self._outcome if kind is None else self._concluding(kind)
         return self._caller.take_up(kept, tool_answer, conclude, mend=self._mend)
+
+    def _concluding(self, kind: Any) -> Callable[[Call, ToolAnswer], Outcome[Any]]:
+        """What makes the outcome, with a value of a type. One that cannot be read is told before anything is sent."""
+        if kind is not ToolResult:
+            output.decoder(kind)
+        return partial(self._outcome, kind=kind)
 
     async def _mend(self, call: Call) -> None:
         """Headers did not mirror the arguments: learn how they should (Streamable HTTP, "Client Behavior")."""

@@ -87,7 +87,7 @@ class Outlet:
         """
         if self._size >= self._high_water or self._waiting:
             return 0
-        if not self.eager or self._size or self._scheduled or self.lost is not None or self._loop.is_closed():
+        if not self.eager or self._size or self.lost is not None or self._loop.is_closed():
             return self._add(line)
         self.eager = False
         self._put += 1
